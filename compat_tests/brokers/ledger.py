@@ -102,6 +102,14 @@ class Payer(_Client):
         self.aborted: set[int] = set()
         super().__init__()
 
+    @property
+    def outcomes(self) -> dict[int, str]:
+        """By value, as ``isolation`` names them."""
+        return {
+            value: "ok" if value in self.committed else "fail" if value in self.aborted else "info"
+            for value in range(self._next)
+        }
+
     def _ready(self) -> Producer:
         if self._producer is None:
             producer = Producer({"bootstrap.servers": self._bootstrap, "transactional.id": "payer"})
@@ -118,6 +126,7 @@ class Payer(_Client):
             for partition in range(PARTITIONS):
                 producer.produce(MONEY, b"%d" % value, partition=partition)
             if value % 5 == 0:
+                producer.flush(_LONGEST_S)  # or nothing of it may be sent
                 producer.abort_transaction(_LONGEST_S)
                 self.aborted.add(value)
             else:

@@ -15,11 +15,13 @@ from functools import partial
 
 import pytest
 
+from compat_tests.brokers import isolation
 from compat_tests.brokers.histories import Observation, verdict
 from compat_tests.brokers.ledger import MONEY, PARTITIONS, RECORDS, Payer, Reader, Writer, read_everything
 from compat_tests.harness import awaiting
 from compat_tests.harness.go_cases import GO
 from pykbroker.partitions.partition import Partition
+from pykbroker.storage.log.log import Log
 from pykbroker.testing import KafkaCluster
 
 ROUNDS = int(os.environ.get("LEDGER_ROUNDS", "1"))
@@ -109,6 +111,22 @@ def judged(ledger: Ledger, found: dict[tuple[str, int, int], int]) -> str:
     return verdict(sights, ledger.reader.ends, ledger.writer.produced_ns)
 
 
+def judged_transactions(payer: Payer, *found: dict[tuple[str, int, int], int]) -> str:
+    """What adya says of the transactions, and of what was read of them."""
+    if isolation.CARGO is None:
+        return "not asked, since Cargo is not installed"
+    reads = [
+        {
+            index: [
+                value for (topic, partition, _), value in sorted(each.items()) if (topic, partition) == (MONEY, index)
+            ]
+            for index in range(PARTITIONS)
+        }
+        for each in found
+    ]
+    return isolation.verdict(payer.outcomes, reads, PARTITIONS)
+
+
 def test_ledger(capsys: pytest.CaptureFixture[str]) -> None:
     with KafkaCluster(_SETTINGS) as kafka:
         kafka.create_topic(RECORDS, PARTITIONS)
@@ -127,11 +145,13 @@ def test_ledger(capsys: pytest.CaptureFixture[str]) -> None:
     check(ledger, found)
     porcupine = judged(ledger, found)
     assert porcupine.startswith(("ok", "not asked"))
+    adya = judged_transactions(ledger.payer, ledger.reader.seen, found)
+    assert adya.startswith(("ok", "not asked"))
     with capsys.disabled():
         sys.stdout.write(
             f"\nledger: {dict(ledger.befell)}, {len(ledger.writer.acknowledged)} records and {len(ledger.payer.committed)} transactions, "
             f"none lost; after a kill of a leader the first acknowledgement came after "
-            f"{statistics.median(ledger.outages):.2f} s, at most {max(ledger.outages):.2f} s; Porcupine: {porcupine}\n"
+            f"{statistics.median(ledger.outages):.2f} s, at most {max(ledger.outages):.2f} s; Porcupine: {porcupine}, adya: {adya}\n"
         )
 
 
@@ -156,3 +176,24 @@ def test_a_ledger_notices_a_loss(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(AssertionError, match="assert not"):
         check(ledger, found)
     assert judged(ledger, found).startswith(("illegal", "not asked"))
+
+
+@pytest.mark.skipif(isolation.CARGO is None, reason="Cargo is not installed")
+def test_a_reader_of_aborted_transactions_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brokers that do not tell which transactions were aborted."""
+    monkeypatch.setattr(Log, "aborted_transactions", lambda *_: [])
+    with KafkaCluster(_SETTINGS) as kafka:
+        for topic in (RECORDS, MONEY):
+            kafka.create_topic(topic, PARTITIONS)
+        payer = Payer(kafka.bootstrap_servers)
+        until(lambda: payer.aborted and payer.committed, "no transactions")
+        payer.end()
+        found = read_everything(kafka.bootstrap_servers)
+    assert "G1a" in judged_transactions(payer, found)
+
+
+@pytest.mark.skipif(isolation.CARGO is None, reason="Cargo is not installed")
+def test_orders_that_contradict_each_other_are_noticed() -> None:
+    assert isolation.verdict({1: "ok", 2: "ok"}, [{0: [1, 2], 1: [1, 2]}], 2) == "ok 4"
+    assert "G0" in isolation.verdict({1: "ok", 2: "ok"}, [{0: [1, 2], 1: [2, 1]}], 2)
+    assert "G1a" in isolation.verdict({1: "ok", 2: "fail"}, [{0: [1, 2], 1: [1]}], 2)

@@ -46,6 +46,7 @@ def compile_java(sources: list[Path], *jar_sets: str) -> Path:
         target.mkdir(parents=True, exist_ok=True)
         command = [
             java("javac"),
+            *(f"-J{flag}" for flag in PLAIN),
             "-nowarn",
             "-proc:none",
             "-cp",

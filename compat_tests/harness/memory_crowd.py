@@ -8,6 +8,7 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple, Protocol
 
 from compat_tests.harness.awaiting import eventually
 from compat_tests.harness.ours import Pykbroker
@@ -26,6 +27,23 @@ PARTITIONS, BATCHES = 12, 4
 CONSUMERS, PRODUCERS, EACH = 100, 50, 6
 BATCH = encode_batch([Record(timestamp=1_700_000_000_000, value=os.urandom(1_000_000))])
 _CGROUPS = Path("/sys/fs/cgroup")
+
+
+class Reached(Protocol):
+    """A broker as its clients know it."""
+
+    @property
+    def host(self) -> str: ...
+
+    @property
+    def port(self) -> int: ...
+
+
+class Address(NamedTuple):
+    """That of a broker in a container."""
+
+    host: str
+    port: int
 
 
 @contextmanager
@@ -70,7 +88,7 @@ def peak(broker: BrokerProcess) -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
 
-def create(broker: BrokerProcess, topic: str = "t") -> None:
+def create(broker: Reached, topic: str = "t") -> None:
     """A topic whose partitions are led."""
     connection = Connection(f"{broker.host}:{broker.port}", patience_s=60)
     connection.ask(CreateTopicsRequest([CreatableTopic(topic, PARTITIONS, 1)], 60_000), 7)
@@ -109,7 +127,7 @@ class Crowd:
     one with the fewest when the first had all.
     """
 
-    def __init__(self, broker: BrokerProcess, count: int, requests: list[bytes], least: int) -> None:
+    def __init__(self, broker: Reached, count: int, requests: list[bytes], least: int) -> None:
         self.broker = broker
         self.requests = requests
         self.least = least
@@ -146,15 +164,15 @@ class Crowd:
         asyncio.run(together())
 
 
-def fill(broker: BrokerProcess, topic: str = "t", batches: int = BATCHES) -> None:
+def fill(broker: Reached, topic: str = "t", batches: int = BATCHES) -> None:
     """So many batches of each partition, for consumers to catch up on."""
     create(broker, topic)
     Crowd(broker, 1, [produce(index, topic) for index in range(PARTITIONS)] * batches, 0).run()
 
 
-def consumers(broker: BrokerProcess, topic: str = "t", batches: int = BATCHES) -> Crowd:
+def consumers(broker: Reached, topic: str = "t", batches: int = BATCHES) -> Crowd:
     return Crowd(broker, CONSUMERS, [fetch(offset, topic) for offset in range(batches)], PARTITIONS * len(BATCH))
 
 
-def producers(broker: BrokerProcess, topic: str = "t") -> Crowd:
+def producers(broker: Reached, topic: str = "t") -> Crowd:
     return Crowd(broker, PRODUCERS, [produce(number % PARTITIONS, topic) for number in range(EACH)], 0)

@@ -101,6 +101,11 @@ class RealImage:
     def remove(self, path: str) -> None:
         """Nothing of an earlier container is here."""
 
+    def is_checked(self) -> bool:
+        """Whether it has a check of health; in OCI's format none has."""
+        said = self.engine.inspect(self.tag)
+        return "Healthcheck" in said or "Healthcheck" in said["Config"]  # Podman, Docker
+
     @contextmanager
     def container(
         self,
@@ -198,8 +203,9 @@ def build(engine: Engine) -> RealImage:
     context = ROOT / "build" / "image-context"  # an engine elsewhere sees the repository, and not /tmp
     shutil.rmtree(context, ignore_errors=True)
     clone(context)
+    kept = ["--format=docker"] if engine.is_podman else []  # OCI's format has no check of health
     done = subprocess.run(
-        engine.words("build", "--network=host", f"--tag={_TAG}", str(context)),
+        engine.words("build", "--network=host", *kept, f"--tag={_TAG}", str(context)),
         capture_output=True,
         text=True,
         check=False,

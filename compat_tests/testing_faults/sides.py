@@ -16,7 +16,7 @@ from compat_tests.harness.apache import ApacheBroker, ApacheKafka
 from compat_tests.harness.process import stop_turns
 from compat_tests.oracle.connection import Closed, Connection
 from compat_tests.testing_faults.cut_off import CutOff
-from pykbroker.faults.chaos_tape import ClusterOutcome, Decision, RequestOutcome, Tape
+from pykbroker.faults.chaos_tape import ChaosTape, ClusterOutcome, Decision, RequestOutcome
 from pykbroker.faults.fault import Fault
 from pykbroker.testing import Kafka
 from pykbroker.tests.steered.test_control import tell_blocking
@@ -172,7 +172,7 @@ class Ours(Side):
     @contextmanager
     def befalls(self, *decisions: Decision) -> Iterator[None]:
         """Let these things befall, from now on until the end."""
-        self._tell("beginChaos", tape=Tape("0", decisions).lines())
+        self._tell("beginChaos", tape=ChaosTape("0", decisions).lines())
         try:
             yield
         finally:

@@ -151,12 +151,21 @@ class BrokerLifecycle:
 
     def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
         """The stores have followed it before: where other log directories are cordoned now, the controller is told."""
-        for broker in (
-            list(self.cluster.brokers.values()) if any(kind == BROKER_RESOURCE for kind, _ in delta.configs) else ()
-        ):
-            self.cluster.controller.cordon(broker.node_id, _ids(broker.logs.cordoned_ids)).or_log(
-                "cordoning log directories of broker %d", broker.node_id
-            )
+        if any(kind == BROKER_RESOURCE for kind, _ in delta.configs):
+            for node_id in list(self.cluster.brokers):
+                self._cordon(node_id)
+
+    def _cordon(self, node_id: int) -> None:
+        """Tell the controller, and again later if the metadata log cannot be written; one that has stopped says it when it starts."""
+        broker, cluster = self.cluster.brokers.get(node_id), self.cluster
+        if broker is None:
+            return
+
+        def refused(_: KafkaError) -> None:
+            cluster.runtime.timers.after(cluster.config["broker.session.timeout.ms"], partial(self._cordon, node_id))
+
+        told = cluster.controller.cordon(node_id, _ids(broker.logs.cordoned_ids)).recover(KafkaError, refused)
+        told.or_log("cordoning log directories of broker %d", node_id)
 
     def _note_epoch(self, broker: Broker, epoch: int) -> None:
         """The marker of a clean shutdown has the epoch; of a shared store, that of the broker whose id the process has."""

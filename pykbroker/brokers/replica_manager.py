@@ -156,7 +156,8 @@ class ReplicaManager:
     def in_thread(self, work: Callable[[], None]) -> Deferred[None]:
         return attempt(self._runtime.offload, work)
 
-    def write_checkpoints(self) -> Deferred[None]:
+    def write_checkpoints(self, log: Log) -> Deferred[None]:
+        self._logs.note_checkpoints([log])
         return attempt(self._runtime.offload, self._logs.plan_checkpoints())
 
     # -- following ----------------------------------------------------------------------------------------------------

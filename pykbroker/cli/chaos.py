@@ -16,7 +16,7 @@ from pykbroker.cli.output import Output
 from pykbroker.cli.signals import all_end_as_ctrl_c
 from pykbroker.client.errors import EXIT_FAILED, ClientError, UsageError
 from pykbroker.faults.chaos import BadChaos
-from pykbroker.faults.chaos_tape import Tape
+from pykbroker.faults.chaos_tape import ChaosTape
 from pykbroker.steered.chaos_at_start import taped
 
 #: Defaults of options that say nothing about a tape.
@@ -108,7 +108,7 @@ def _shrink(program: Program, path: Path, tapes: Path, out: Output) -> bool:
     _make(tapes)
     least = path.with_suffix(".least.tape")
 
-    def fails(tape: Tape) -> bool:
+    def fails(tape: ChaosTape) -> bool:
         least.write_text("\n".join(tape.lines()) + "\n", encoding="utf-8")
         run = program.run(f"@{least}", tapes / "shrinking.tape", tapes / "shrinking.out")
         out.remark(f"{len(tape.decisions)} of {len(whole.decisions)}: {run}")
@@ -132,7 +132,7 @@ def _shrink(program: Program, path: Path, tapes: Path, out: Output) -> bool:
     return True
 
 
-def _tape(path: Path) -> Tape:
+def _tape(path: Path) -> ChaosTape:
     try:
         tape = taped(path).tape
     except BadChaos as error:

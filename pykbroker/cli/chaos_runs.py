@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from pykbroker.client.errors import ClientError
-from pykbroker.faults.chaos_tape import Decision, Tape
+from pykbroker.faults.chaos_tape import ChaosTape, Decision
 from pykbroker.process.log_directories import StartFailed
 from pykbroker.steered.separate import Separate
 
@@ -118,7 +118,7 @@ class ProgramRun:
         return f"{how} ({self.seconds:.1f} s)"
 
 
-def least_tape(tape: Tape, fails: Callable[[Tape], bool], most: int = 200) -> tuple[Tape, int]:
+def least_tape(tape: ChaosTape, fails: Callable[[ChaosTape], bool], most: int = 200) -> tuple[ChaosTape, int]:
     """The least tape found by which a program still fails, in ``most`` runs at most, and how many it took: parts of the tape are left
     out, halves first, as long as it fails without them (delta debugging).
     """

@@ -229,7 +229,7 @@ class Controller:
         return self._commits.decide(decide).map(end)
 
     def elect_unclean_leaders(self) -> Deferred[None]:
-        return self._commits.decide(lambda: (self._own().elect_unclean(), None))
+        return self._commits.decide(lambda: _decision(self._own().elect_unclean()))
 
     def _own(self) -> OwnStores:
         if self.own_stores is None:
@@ -328,8 +328,8 @@ class Controller:
         return self._commits.decide(lambda: (plan_leader(self.image, topic, partition, broker_id), None))
 
     def elect_preferred_leaders(self) -> Deferred[None]:
-        def decide() -> Decision[int]:
-            records = self._stores.elect_preferred()
+        def decide() -> Generator[float, None, Decision[int]]:
+            records = yield from _in_slices(self._stores.elect_preferred())
             return records, len(records)
 
         def go_on(count: int) -> Deferred[None]:

@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from pykbroker.controller.leaders import preferred_leader_changes
+from pykbroker.controller.leaders import preferred_leader_change
 from pykbroker.controller.partition_changes import Election, Target
 from pykbroker.metadata.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -57,7 +57,7 @@ def plan_election(
         election = Election.UNCLEAN if unclean else Election.PREFERRED
         record = control.change(topic, partition, Target.of(partition), election)
     elif not unclean:
-        record = next(preferred_leader_changes(image, [(topic, partition)]), None)
+        record = preferred_leader_change(image, topic, partition)
     if record is None:
         raise KafkaError(
             ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE if unclean else ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE

@@ -56,18 +56,18 @@ def each_leader_change(
                 yield None
 
 
-def preferred_leader_changes(
-    image: MetadataImage, partitions: Iterable[tuple[TopicImage, PartitionImage]]
-) -> Iterator[PartitionChangeRecord]:
-    """The records that make the first replica the leader, where it is in sync and its broker runs."""
-    for topic, partition in partitions:
-        preferred = partition.replicas[0]
-        broker = image.brokers.get(preferred)
-        if partition.leader != preferred and preferred in partition.isr and broker is not None and broker.active:
-            record = _change(topic, partition)
-            record.leader = preferred
-            note_eligible(image, topic, partition, record)
-            yield record
+def preferred_leader_change(
+    image: MetadataImage, topic: TopicImage, partition: PartitionImage
+) -> PartitionChangeRecord | None:
+    """The record that makes the first replica the leader; None if it is, is not in sync, or its broker does not run."""
+    preferred = partition.replicas[0]
+    broker = image.brokers.get(preferred)
+    if partition.leader == preferred or preferred not in partition.isr or broker is None or not broker.active:
+        return None
+    record = _change(topic, partition)
+    record.leader = preferred
+    note_eligible(image, topic, partition, record)
+    return record
 
 
 def _change(topic: TopicImage, partition: PartitionImage) -> PartitionChangeRecord:

@@ -93,13 +93,13 @@ class OwnStores:
         changes = yield from self.control.forgotten(broker.id)
         return [*changes, UnregisterBrokerRecord(broker_id=broker.id, broker_epoch=broker.epoch)]
 
-    def elect_preferred(self) -> list[MetadataRecord]:
+    def elect_preferred(self) -> Records:
         """As ``SharedStore.elect_preferred``, a limited number of elections."""
-        return list(self.control.elect_preferred(ELECTIONS_AT_ONCE))
+        return list((yield from self.control.elect_preferred(ELECTIONS_AT_ONCE)))
 
-    def elect_unclean(self) -> list[MetadataRecord]:
+    def elect_unclean(self) -> Records:
         """The records of unclean elections where there is no leader and the topic allows them, a limited number."""
-        return list(self.control.elect_unclean(ELECTIONS_AT_ONCE))
+        return list((yield from self.control.elect_unclean(ELECTIONS_AT_ONCE)))
 
     def elect(
         self, kind: ElectionType, wanted: Sequence[tuple[str, Sequence[int]]] | None

@@ -93,27 +93,32 @@ class ReplicationControl:
 
     # Periodic elections
 
-    def elect_preferred(self, at_most: int) -> list[PartitionChangeRecord]:
+    def elect_preferred(self, at_most: int) -> Changes:
         """The changes that make preferred replicas leaders where they can be, and find leaders where there is none."""
+        return self._elected(at_most, Election.PREFERRED, lambda _, each: each.leader != each.replicas[0])
+
+    def elect_unclean(self, at_most: int) -> Changes:
+        """The unclean elections of partitions without a leader whose topics allow them."""
+
+        def is_wanted(topic: TopicImage, partition: PartitionImage) -> bool:
+            return partition.leader == NO_LEADER and self.may_elect_unclean(topic.name)
+
+        return self._elected(at_most, Election.UNCLEAN, is_wanted)
+
+    def _elected(
+        self, at_most: int, election: Election, is_wanted: Callable[[TopicImage, PartitionImage], bool]
+    ) -> Changes:
         records: list[PartitionChangeRecord] = []
-        for topic, partition in self._found(lambda each: each.leader != each.replicas[0]):
-            if len(records) >= at_most:
-                break
-            record = self.change(topic, partition, Target.of(partition), Election.PREFERRED)
+        for topic, partition in self._all():
+            if not is_wanted(topic, partition):
+                yield _LOOKED_AT
+                continue
+            record = self.change(topic, partition, Target.of(partition), election)
             if record is not None:
                 records.append(record)
-        return records
-
-    def elect_unclean(self, at_most: int) -> list[PartitionChangeRecord]:
-        """The unclean elections of partitions without a leader whose topics allow them."""
-        records: list[PartitionChangeRecord] = []
-        for topic, partition in self._found(lambda each: each.leader == NO_LEADER):
-            if len(records) >= at_most:
-                break
-            if self.may_elect_unclean(topic.name):
-                record = self.change(topic, partition, Target.of(partition), Election.UNCLEAN)
-                if record is not None:
-                    records.append(record)
+                if len(records) == at_most:
+                    break
+            yield _PLANNED
         return records
 
     # One partition

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Generator, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING
 
-from pykbroker.controller.leaders import each_leader_change, leader_changes, preferred_leader_changes
+from pykbroker.controller.leaders import each_leader_change, leader_changes, preferred_leader_change
 from pykbroker.controller.registrations import BrokerRegistration, fencing, leaving, registration
 from pykbroker.metadata.features import Features
 from pykbroker.metadata.image import BrokerImage, MetadataImage
@@ -74,10 +73,17 @@ class SharedStore:
         yield from self._changed(records, self._alive() - {broker.id})
         return [*records, UnregisterBrokerRecord(broker_id=broker.id, broker_epoch=broker.epoch)]
 
-    def elect_preferred(self) -> list[MetadataRecord]:
+    def elect_preferred(self) -> Records:
         """The records that make preferred replicas leaders where they are in sync; ``ELECTIONS_AT_ONCE`` while there are more."""
-        partitions = ((topic, each) for topic in self._image.topics.values() for each in topic.partitions.values())
-        return list(islice(preferred_leader_changes(self._image, partitions), ELECTIONS_AT_ONCE))
+        records: list[MetadataRecord] = []
+        for topic in self._image.topics.values():
+            for partition in topic.partitions.values():
+                if (change := preferred_leader_change(self._image, topic, partition)) is not None:
+                    records.append(change)
+                    if len(records) == ELECTIONS_AT_ONCE:
+                        return records
+                yield _PARTITION_WEIGHT
+        return records
 
     def elect(
         self, kind: ElectionType, wanted: Sequence[tuple[str, Sequence[int]]] | None

@@ -141,7 +141,7 @@ class CoordinatorRuntime(Generic[S]):
         self, key: str, step: Callable[Concatenate[S, P], T | Decision[T]], *args: P.args, **named: P.kwargs
     ) -> T | Deferred[T]: ...
 
-    def ask(self, key: str, step: Callable[..., Any], *args: Any, **named: Any) -> Any:
+    def ask(self, key: str, step: Callable[..., Any], *args: Any) -> Any:  # type: ignore[misc]  # no step has keywords
         """Take ``step``, a function of the shard of the key and of ``args``; the one way to ask a coordinator.
 
         A step that changes what is persisted returns a Decision; any other returns its answer, and may put off deadlines of the
@@ -153,7 +153,7 @@ class CoordinatorRuntime(Generic[S]):
         """
         loaded = self.at(key)
         try:
-            found = step(loaded.shard, *args, **named)
+            found = step(loaded.shard, *args)
         except KafkaError as error:
             committed = loaded.committed(key)
             if committed is None:

@@ -13,7 +13,7 @@ from typing import Final
 
 from pykbroker.faults.book import Rule
 from pykbroker.faults.chaos_catalogue import CATALOGUE, PROFILES, Disturbance
-from pykbroker.faults.chaos_tape import ClusterOutcome, Decision, RequestOutcome, Tape
+from pykbroker.faults.chaos_tape import ChaosTape, ClusterOutcome, Decision, RequestOutcome
 from pykbroker.faults.durations import as_text, milliseconds
 from pykbroker.wire.apis import APIS
 
@@ -37,7 +37,7 @@ class Chaos:
     profile: str = "everything"
     intensity: float = 1.0
     quiet_after: int | None = None
-    tape: Tape | None = None
+    tape: ChaosTape | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.seed < 2**63:
@@ -78,7 +78,7 @@ class Chaos:
             ) from error
 
     @classmethod
-    def again(cls, tape: Tape) -> Chaos:
+    def again(cls, tape: ChaosTape) -> Chaos:
         """What is on a tape, again. Raises BadChaos."""
         return replace(cls.parse(tape.chaos), tape=tape)
 

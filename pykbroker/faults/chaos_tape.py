@@ -24,7 +24,7 @@ _KINDS: Final = {each.name: each for each in CATALOGUE}
 _API_NAMES: Final = {api.name for api in APIS.values()}
 
 
-class BadTape(ValueError):
+class BadChaosTape(ValueError):
     """A tape that cannot be played; the text says in which line, and why."""
 
 
@@ -82,7 +82,7 @@ Decision = RequestOutcome | ClusterOutcome
 
 
 @dataclass(frozen=True, slots=True)
-class Tape:
+class ChaosTape:
     """A chaos as text, and what befell by it."""
 
     chaos: str
@@ -93,13 +93,13 @@ class Tape:
         return [header(self.chaos), *map(line, self.decisions)]
 
     @classmethod
-    def of_lines(cls, lines: Iterable[str]) -> Tape:
-        """The tape of a file. A last line that a kill has torn is left out. Raises BadTape."""
+    def of_lines(cls, lines: Iterable[str]) -> ChaosTape:
+        """The tape of a file. A last line that a kill has torn is left out. Raises BadChaosTape."""
         rows = [row for row in lines if row.strip()]
         if not rows:
-            raise BadTape("a tape has a first line with its version, and this one is empty")
+            raise BadChaosTape("a tape has a first line with its version, and this one is empty")
         if len(rows) > LONGEST + 1:
-            raise BadTape(f"a tape has {LONGEST} decisions at most")
+            raise BadChaosTape(f"a tape has {LONGEST} decisions at most")
         chaos = _chaos(rows[0])
         decisions = []
         for number, row in enumerate(rows[1:], 2):
@@ -108,11 +108,13 @@ class Tape:
             except (ValueError, RecursionError) as error:
                 if number == len(rows) and not row.endswith("\n"):
                     break
-                raise BadTape(f"line {number} of the tape is no JSON") from error
+                raise BadChaosTape(f"line {number} of the tape is no JSON") from error
             try:
                 decisions.append(_decision(said))
             except (KeyError, TypeError, ValueError) as error:
-                raise BadTape(f"line {number} of the tape is nothing that chaos does: {row.strip()[:100]!r}") from error
+                raise BadChaosTape(
+                    f"line {number} of the tape is nothing that chaos does: {row.strip()[:100]!r}"
+                ) from error
         return cls(chaos, tuple(decisions))
 
 
@@ -131,9 +133,9 @@ def _chaos(first: str) -> str:
         said = json.loads(first)
         version, chaos = said["tape"], said["chaos"]
     except (ValueError, RecursionError, TypeError, KeyError) as error:
-        raise BadTape("its first line is not that of a tape of chaos, which is written by --chaos-tape") from error
+        raise BadChaosTape("its first line is not that of a tape of chaos, which is written by --chaos-tape") from error
     if version != VERSION:
-        raise BadTape(f"it is a tape of version {str(version)[:20]}, and this is read: {VERSION}; record it again")
+        raise BadChaosTape(f"it is a tape of version {str(version)[:20]}, and this is read: {VERSION}; record it again")
     return str(chaos)
 
 

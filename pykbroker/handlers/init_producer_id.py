@@ -59,9 +59,8 @@ def failed(request: InitProducerIdRequest, version: int, error: KafkaError) -> I
 
 def _expected(request: InitProducerIdRequest) -> Expected | None:
     """The id and epoch that a recovering producer names, None if neither. Raises KafkaError INVALID_REQUEST for one alone."""
-    unknown = (request.producer_id == _UNKNOWN, request.producer_epoch == _UNKNOWN)
-    if all(unknown):
+    if request.producer_id == request.producer_epoch == _UNKNOWN:
         return None
-    if any(unknown):
+    if _UNKNOWN in (request.producer_id, request.producer_epoch):
         raise KafkaError(ErrorCode.INVALID_REQUEST)
     return Expected(request.producer_id, request.producer_epoch)

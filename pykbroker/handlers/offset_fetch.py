@@ -54,7 +54,7 @@ def handle(
     version = ctx.api_version
     if version >= _MANY_GROUPS_SINCE:
         if len(request.groups) == 1 and _is_small(broker, request.groups[0]):
-            return apply(_response, all_of([_fetch(broker, ctx, request.groups[0], stable=request.require_stable)]))
+            return apply(_response_for_one, _fetch(broker, ctx, request.groups[0], stable=request.require_stable))
         work = _fetch_many(broker, ctx, request.groups, stable=request.require_stable)
         return apply(_response, in_slices(broker, ctx, work))
     topics = None
@@ -173,6 +173,10 @@ def _joined(parts: list[OffsetFetchResponseGroup]) -> OffsetFetchResponseGroup:
 
 def _response(groups: list[OffsetFetchResponseGroup]) -> OffsetFetchResponse:
     return OffsetFetchResponse(groups=groups)
+
+
+def _response_for_one(group: OffsetFetchResponseGroup) -> OffsetFetchResponse:
+    return OffsetFetchResponse(groups=[group])
 
 
 def _older_response(found: OffsetFetchResponseGroup) -> OffsetFetchResponse:

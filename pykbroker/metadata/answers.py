@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pykbroker.wire.messages.metadata import MetadataRequest, MetadataResponse
 
 #: Version, listener, principal and host, requested names (None: all), and which authorized operations.
-Question = tuple[int, str, str, str, tuple[str, ...] | None, bool, bool]
+Question = tuple[int, str, str, str, tuple[str | None, ...] | None, bool, bool]
 
 #: The size of the cache: clients of one kind send one or two different requests.
 MAX_QUESTIONS = 8
@@ -26,10 +26,10 @@ def question(request: MetadataRequest, requester: RequestContext, *, with_host: 
     """The cache key of a request; None for one with topic ids, which are rare. With ``with_host`` it includes the client's
     host, on which the answer may depend.
     """
-    names: tuple[str, ...] | None = None
+    names: tuple[str | None, ...] | None = None
     if request.topics is not None and (request.topics or requester.api_version > 0):
-        names = tuple([topic.name or "" for topic in request.topics])
-        if "" in names or any(topic.topic_id != ZERO_ID for topic in request.topics):
+        names = tuple([topic.name if topic.topic_id == ZERO_ID else None for topic in request.topics])
+        if None in names or "" in names:
             return None
     return (
         requester.api_version,
@@ -61,7 +61,7 @@ class Answers:
             return answer
         if len(self._kept) >= MAX_QUESTIONS:
             self._kept.clear()
-        kept = self._kept[requested] = EncodedOnce(answer)
+        kept = self._kept[requested] = EncodedOnce.of(answer)
         return kept.again()
 
     def forget(self) -> None:

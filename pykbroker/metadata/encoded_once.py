@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from typing import Any
 
 from pykbroker.wire.messages.metadata import MetadataResponse
 
@@ -10,15 +11,21 @@ from pykbroker.wire.messages.metadata import MetadataResponse
 class EncodedOnce(MetadataResponse):
     """An answer in one version that remembers its bytes, and shares them with its copies."""
 
-    __slots__ = ("_bytes",)
+    __slots__ = ("_bytes", "_fields")
 
-    def __init__(self, answer: MetadataResponse, shared: bytearray | None = None) -> None:
-        super().__init__(*(getattr(answer, name) for name in MetadataResponse.__slots__))
-        self._bytes = bytearray() if shared is None else shared
+    def __init__(self, fields: tuple[Any, ...], shared: bytearray) -> None:
+        super().__init__(*fields)
+        self._fields = fields
+        self._bytes = shared
+
+    @classmethod
+    def of(cls, answer: MetadataResponse) -> EncodedOnce:
+        """The answer, not encoded yet."""
+        return cls(tuple([getattr(answer, name) for name in MetadataResponse.__slots__]), bytearray())
 
     def again(self) -> EncodedOnce:
         """A copy for another client, with fields of its own (throttle time)."""
-        return EncodedOnce(self, self._bytes)
+        return EncodedOnce(self._fields, self._bytes)
 
     def encode(self, out: bytearray, version: int) -> None:
         """As MetadataResponse.encode, always in the same version."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pykbroker.metadata.delta import MetadataDelta, PartitionChange
 from pykbroker.metadata.image import (
@@ -45,6 +45,9 @@ if TYPE_CHECKING:  # the table is keyed by record type: only the classes that oc
     from pykbroker.wire.internal.unregister_broker_record import UnregisterBrokerRecord
     from pykbroker.wire.internal.unregister_controller_record import UnregisterControllerRecord
     from pykbroker.wire.internal.user_scram_credential_record import UserScramCredentialRecord
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 #: PartitionChangeRecord.leader: the leader does not change.
 NO_LEADER_CHANGE = -2
@@ -257,21 +260,23 @@ def _broker_of(image: MetadataImage, broker_id: int, epoch: int) -> BrokerImage:
 def _config(image: MetadataImage, record: ConfigRecord, delta: MetadataDelta) -> None:
     """A null value removes the setting."""
     resource = (record.resource_type, record.resource_name)
-    settings = dict(image.configs.get(resource, {}))
-    if record.value is None:
-        settings.pop(record.name, None)
-    else:
-        settings[record.name] = record.value
-    if settings:
-        image.configs[resource] = settings
-    else:
-        image.configs.pop(resource, None)
+    _alter(image.configs, resource, record.name, record.value)
     if record.resource_type == CLIENT_METRICS_RESOURCE:
-        if settings:
-            image.client_metrics[record.resource_name] = settings
-        else:
-            image.client_metrics.pop(record.resource_name, None)
+        _alter(image.client_metrics, record.resource_name, record.name, record.value)
     delta.configs.add(resource)
+
+
+def _alter(all_settings: dict[K, dict[str, V]], key: K, name: str, value: V | None) -> None:
+    """Set one setting of ``key``, or remove it, in a copy: readers keep the mapping that they have. One without settings is removed."""
+    settings = dict(all_settings.get(key, {}))
+    if value is None:
+        settings.pop(name, None)
+    else:
+        settings[name] = value
+    if settings:
+        all_settings[key] = settings
+    else:
+        all_settings.pop(key, None)
 
 
 def _feature(image: MetadataImage, record: FeatureLevelRecord, delta: MetadataDelta) -> None:
@@ -289,15 +294,7 @@ def _producer_ids(image: MetadataImage, record: ProducerIdsRecord, delta: Metada
 
 def _client_quota(image: MetadataImage, record: ClientQuotaRecord, delta: MetadataDelta) -> None:
     entity = tuple(sorted((part.entity_type, part.entity_name) for part in record.entity))
-    quotas = dict(image.client_quotas.get(entity, {}))
-    if record.remove:
-        quotas.pop(record.key, None)
-    else:
-        quotas[record.key] = record.value
-    if quotas:
-        image.client_quotas[entity] = quotas
-    else:
-        image.client_quotas.pop(entity, None)
+    _alter(image.client_quotas, entity, record.key, None if record.remove else record.value)
     delta.client_quotas.add(entity)
 
 

@@ -50,6 +50,43 @@ def _discard(broker: Broker, peer: Peer, frame: memoryview) -> None:
 class Connection(asyncio.BufferedProtocol):
     """The protocol of one accepted socket. ``on_close`` is called when the connection has ended."""
 
+    # CPython shares the keys of instances with up to 30 attributes: with more, each access costs more, in each request.
+    __slots__ = (
+        "__weakref__",
+        "_claim",
+        "_counted",
+        "_dispatch",
+        "_finishing",
+        "_holds",
+        "_in_turn",
+        "_is_cut",
+        "_max_frame",
+        "_max_frame_setting",
+        "_muted",
+        "_on_close",
+        "_outgoing",
+        "_pending",
+        "_reading_paused",
+        "_received",
+        "_runtime",
+        "_socket",
+        "_transport",
+        "_unsent",
+        "authentication_timer",
+        "broker",
+        "by_token",
+        "client_software",
+        "host",
+        "id",
+        "is_lost",
+        "last_active",
+        "listener",
+        "port",
+        "principal",
+        "time_spent",
+        "when_lost",
+    )
+
     def __init__(
         self,
         broker: Broker,

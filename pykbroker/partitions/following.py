@@ -94,4 +94,4 @@ class FollowedPartition:
             self.partition.tell_changed()
             return done.value
 
-        return self._host.in_thread(plan.run).chain(lambda _: self._host.write_checkpoints()).fold(over)
+        return self._host.in_thread(plan.run).chain(lambda _: self._host.write_checkpoints(self.log)).fold(over)

@@ -75,6 +75,6 @@ class Replication(Protocol):
         """Wait for the disk in a thread."""
         ...
 
-    def write_checkpoints(self) -> Deferred[None]:
-        """Write the offset checkpoints of all logs."""
+    def write_checkpoints(self, log: Log, /) -> Deferred[None]:
+        """Write the offset checkpoints, with the present values of this log."""
         ...

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from pykbroker.brokers.broker import WrongBroker
 from pykbroker.process.life import awaited
-from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.brokers.lifecycle import BrokerLifecycle
@@ -53,7 +52,7 @@ class SingleBrokers:
     async def start(self, node_id: int) -> None:
         """Start a stopped broker on its ports. Its replicas are in sync when they have caught up; its leaderships return with an
         election.
-        Raises WrongBroker, OSError if a port is in use, or KafkaError KAFKA_STORAGE_ERROR as ``stop``.
+        Raises WrongBroker, OSError if a port is in use or the log directories cannot be read, or KafkaError KAFKA_STORAGE_ERROR as ``stop``.
         """
         async with self._changing:
             lifecycle = self._changeable()
@@ -63,7 +62,7 @@ class SingleBrokers:
             await sockets.open_again()
             try:
                 await awaited(lifecycle.start(node_id))
-            except KafkaError:
+            except BaseException:
                 sockets.close()
                 raise
             await sockets.start_serving()

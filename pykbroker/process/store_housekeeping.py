@@ -81,8 +81,10 @@ class StoreHousekeeping:
 
     def run_retention(self) -> Deferred[None]:
         """Run a round of retention, some logs in each turn."""
+        return self._retain_all(list(self._logs.logs.values()))
+
+    def _retain_all(self, rest: list[Log]) -> Deferred[None]:
         over: Deferred[None] = Deferred()
-        rest = list(self._logs.logs.values())
 
         def next_some(_: None) -> None:
             some, rest[:_RETAINED_AT_ONCE] = rest[:_RETAINED_AT_ONCE], []
@@ -114,7 +116,8 @@ class StoreHousekeeping:
         return self._each_log(lambda some: self._logs.forget_producers(now_ms, expiration_ms, some))
 
     def _checkpoints(self) -> Deferred[None] | None:
-        return self._cluster.runtime.offload(self._logs.plan_checkpoints())
+        noted = self._each_log(self._logs.note_checkpoints)
+        return noted.chain(lambda _: self._cluster.runtime.offload(self._logs.plan_checkpoints()))
 
     def _removals(self) -> Deferred[None] | None:
         due = self._logs.removals_due
@@ -157,22 +160,28 @@ class StoreHousekeeping:
         over: Deferred[None] = Deferred()
 
         def look() -> None:
-            compacted = logs.compactions.logs()
-            both = [log for log, _ in compacted if log.config.delete]
-            retained = self._retain(both) if both else Deferred.completed(None)
-            retained.map(partial(find, compacted)).pass_failure_to(over)
+            compacted: list[tuple[Log, int | None]] = []
+            with_both: list[Log] = []
 
-        def find(compacted: list[tuple[Log, int | None]], _: None) -> None:
+            def choose(some: list[Log]) -> None:
+                chosen = logs.compactions.compacted(some)
+                compacted.extend(chosen)
+                with_both.extend(log for log, _ in chosen if log.config.delete)
+
+            looked = self._each_log(choose)
+            looked.chain(lambda _: self._retain_all(with_both)).map(lambda _: find(compacted)).pass_failure_to(over)
+
+        def find(compacted: list[tuple[Log, int | None]]) -> None:
             if not compacted:
                 over.complete(None)
                 return
-            looked_ahead = cluster.runtime.offload_read(_look_ahead, compacted, cluster.runtime.clock.now_ms())
-            looked_ahead.map(next_one).pass_failure_to(over)
+            found = cluster.runtime.offload_read(_due_logs, compacted, cluster.runtime.clock.now_ms())
+            found.map(next_one).pass_failure_to(over)
 
-        def next_one(due: bool) -> None:
+        def next_one(due: list[tuple[Log, int | None]]) -> None:
             memory = cluster.config["log.cleaner.dedupe.buffer.size"]
             logs.compactions.memory_bytes = min(memory, cluster.runtime.memory.limit)
-            plan = logs.compactions.plan(cluster.runtime.clock.now_ms()) if due and not self._stopped else None
+            plan = logs.compactions.plan(cluster.runtime.clock.now_ms(), due) if due and not self._stopped else None
             if plan is None:
                 over.complete(None)
                 return
@@ -208,8 +217,8 @@ class StoreHousekeeping:
             raise
 
 
-def _look_ahead(logs: list[tuple[Log, int | None]], now_ms: int) -> bool:
+def _due_logs(logs: list[tuple[Log, int | None]], now_ms: int) -> list[tuple[Log, int | None]]:
     """Read ahead for the planning; imports compaction with the first compacted log."""
     from pykbroker.storage.compaction import compaction
 
-    return compaction.look_ahead(logs, now_ms)
+    return compaction.due_logs(logs, now_ms)

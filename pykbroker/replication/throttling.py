@@ -58,6 +58,10 @@ class ReplicationQuota:
         """Whether a replica that is not in sync has to wait."""
         return self.is_throttled(topic, index) and self.is_exceeded(now_ms)
 
+    def per_second(self, now_ms: int) -> float:
+        """The bytes per second of the replicas that the limit is for."""
+        return self._rate.per_second(now_ms)
+
     def record(self, size: int, now_ms: int) -> None:
         """Count ``size`` bytes."""
         self._rate.record(size, now_ms)

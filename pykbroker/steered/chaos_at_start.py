@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pykbroker.faults.chaos import BadChaos, Chaos
-from pykbroker.faults.chaos_tape import BadTape, Tape
+from pykbroker.faults.chaos_tape import BadChaosTape, ChaosTape
 from pykbroker.process.log_directories import StartFailed
 
 if TYPE_CHECKING:
@@ -48,10 +48,10 @@ def taped(path: Path) -> Chaos:
     """What is on the tape in a file, again. Raises BadChaos."""
     try:
         with path.open(encoding="utf-8") as file:
-            return Chaos.again(Tape.of_lines(file))
+            return Chaos.again(ChaosTape.of_lines(file))
     except OSError as error:
         raise BadChaos(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise BadChaos(f"{path} cannot be played: it is no text, as a tape of --chaos-tape is") from error
-    except (BadTape, BadChaos) as error:
+    except (BadChaosTape, BadChaos) as error:
         raise BadChaos(f"{path} cannot be played: {error}") from error

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.definitions.definition_set import CURRENT
@@ -32,13 +32,15 @@ from pykbroker.testing.queries import read_seed
 from pykbroker.testing.settings import texts
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from pykbroker.faults.chaos import Chaos
     from pykbroker.process.life import Life
     from pykbroker.process.node import Node
     from pykbroker.releases.release import Release
     from pykbroker.security.ready_made import ReadyMade
-    from pykbroker.seeding.reading import Seedable
     from pykbroker.testing.http_side import TestHttpSide
+    from pykbroker.testing.keywords import Keywords
 
 _numbers = itertools.count(1)
 _running: weakref.WeakSet[Kafka] = weakref.WeakSet()
@@ -70,41 +72,26 @@ class Kafka(Judging, Actions, Observations):
     passwords) of PLAIN; ``self.security`` has the settings of clients.
     """
 
-    def __init__(
-        self,
-        settings: Mapping[str, object] | None = None,
-        *,
-        brokers: int = 1,
-        racks: Sequence[str] | None = None,
-        host: str = "127.0.0.1",
-        port: int = 0,
-        data_dir: str | Path | None = None,
-        clock: str = "real",
-        as_version: str | None = None,
-        strict_faults: bool = False,
-        seed: Seedable | None = None,
-        chaos: str | int | None = None,
-        process: bool = False,
-        security: str | None = None,
-        users: Mapping[str, str] | None = None,
-        http: str | int | None = None,
-        schema_registry: bool | str | int = False,
-        **more_settings: object,
-    ) -> None:
+    def __init__(self, settings: Mapping[str, object] | None = None, **given: Unpack[Keywords]) -> None:
         """Raises ConfigError for an unknown setting or an invalid value, ValueError for racks that are not one for each broker, and BadSeed or
         OSError for a seed that cannot be read.
         """
         super().__init__()
-        _check(clock, process=process)
-        _check_racks(racks, brokers)
+        brokers, racks, strict = given.pop("brokers", 1), given.pop("racks", None), given.pop("strict_faults", False)
+        host, port, data_dir = given.pop("host", "127.0.0.1"), given.pop("port", 0), given.pop("data_dir", None)
+        clock, process = given.pop("clock", "real"), given.pop("process", False)
+        as_version, seed, chaos = given.pop("as_version", None), given.pop("seed", None), given.pop("chaos", None)
+        security, users = given.pop("security", None), given.pop("users", None)
+        http, schema_registry = given.pop("http", None), given.pop("schema_registry", False)
+        _check(clock, racks, brokers, process=process)
         #: The helpers for coroutines.
         self.aio = Aio(self)
         name = f"pykbroker-{next(_numbers)}"
         self._lines = LogLines(name)
         self._security = None if security is None else secured.ready_made(security, users, host)
         release = _release(as_version)
-        given = texts(
-            *(settings, more_settings),
+        settings = texts(
+            *(settings, given),
             host=host,
             port=port,
             manual=clock == "manual",
@@ -117,38 +104,30 @@ class Kafka(Judging, Actions, Observations):
         registry = None if schema_registry is False else "0" if schema_registry is True else str(schema_registry)
         secured_by = None if registry is None or self._security is None else self._security.protocol
         befalls = _chaos(chaos)
-        beside = (
-            *(("--http", address), ("--schema-registry", registry), ("--as-version", as_version)),
-            *(
-                ("--chaos", None if chaos is None else str(chaos)),
-                ("--racks", None if racks is None else ",".join(racks)),
-            ),
-            ("--schema-registry-listener", secured_by),
-        )
         self._separate = None
         if process:
-            token = None if address is None and registry is None else _token(given, release)
-            self._separate = Separate(given, brokers, folder, sown, beside, http_token=token)
+            options = _serve_options(address, registry, secured_by, as_version, chaos, racks)
+            token = None if address is None and registry is None else _token(settings, release)
+            self._separate = Separate(settings, brokers, folder, sown, options, http_token=token)
         self._dispatcher = WatchedDispatcher(self._requests, self._requests.refused, release)
         time = ManualTime() if clock == "manual" else None
         followers = (self._waits.follow, self._began)
-        self._embedded = Embedded(
-            Setup(
-                name,
-                given,
-                brokers,
-                folder,
-                self._dispatcher,
-                release,
-                sown,
-                time,
-                self._requests,
-                followers,
-                befalls,
-                racks,
-            )
+        setup = Setup(
+            name,
+            settings,
+            brokers,
+            folder,
+            self._dispatcher,
+            release,
+            sown,
+            time,
+            self._requests,
+            followers,
+            befalls,
+            racks,
         )
-        self._faults = Faults(self._embedded, strict=strict_faults)
+        self._embedded = Embedded(setup)
+        self._faults = Faults(self._embedded, strict=strict)
         self._http_side = None if process else _http_side(address, registry, self._embedded, secured_by)
 
     # ---- from start to end -------------------------------------------------------------------------------------------
@@ -307,24 +286,40 @@ class Kafka(Judging, Actions, Observations):
 class KafkaCluster(Kafka):
     """Three brokers of one cluster, or ``brokers``."""
 
-    def __init__(self, settings: Mapping[str, object] | None = None, *, brokers: int = 3, **more: Any) -> None:
-        super().__init__(settings, brokers=brokers, **more)
+    def __init__(self, settings: Mapping[str, object] | None = None, **given: Unpack[Keywords]) -> None:
+        given.setdefault("brokers", 3)
+        super().__init__(settings, **given)
 
 
-def _check(clock: str, *, process: bool) -> None:
+def _check(clock: str, racks: Sequence[str] | None, brokers: int, *, process: bool) -> None:
     if clock not in ("real", "manual"):
         raise ValueError(f'clock is {clock!r}; write clock="manual" for time that advance() moves, or leave it out')
     if process and clock == "manual":
         raise ValueError('clock="manual" moves brokers of this process; leave process=True out')
-
-
-def _check_racks(racks: Sequence[str] | None, brokers: int) -> None:
     if racks is None:
         return
     if isinstance(racks, str) or len(racks) != brokers or not all(name.strip() and "," not in name for name in racks):
         raise ValueError(
             f'racks are {racks!r}; write a name without commas for each of the {brokers} brokers, as in ["a", "b"]'
         )
+
+
+def _serve_options(
+    http: str | None,
+    registry: str | None,
+    registry_listener: str | None,
+    as_version: str | None,
+    chaos: str | int | None,
+    racks: Sequence[str] | None,
+) -> list[tuple[str, str | None]]:
+    return [
+        ("--http", http),
+        ("--schema-registry", registry),
+        ("--schema-registry-listener", registry_listener),
+        ("--as-version", as_version),
+        ("--chaos", None if chaos is None else str(chaos)),
+        ("--racks", None if racks is None else ",".join(racks)),
+    ]
 
 
 def _token(given: dict[str, str], release: Release | None) -> str | None:

@@ -85,7 +85,7 @@ class _NameChange:
     def makes_directory(self) -> bool:
         return self.inode is None and not self.target and not self.removes
 
-    def apply(self, names: _Names) -> None:
+    def apply(self, names: _DirectoryEntries) -> None:
         if self.target or self.removes:
             for name in names.below(self.path):
                 inode = names.pop(name)
@@ -102,7 +102,7 @@ class _NameChange:
             self.target = moved.target + self.target[len(moved.path) :]
 
 
-class _Names:
+class _DirectoryEntries:
     """What each name stands for, in the order in which names were made; None is a directory.
 
     Names below a directory are kept for it, too: a topic is found without a look at all others.
@@ -233,8 +233,8 @@ class SimulatedDisk:
         self.renamed: Callable[[], None] = _is_unobserved
         #: Nothing is in the page cache: every cached read asks for a thread.
         self.cold = False
-        self._names = _Names([("/", None)])
-        self._durable_names = _Names([("/", None)])
+        self._names = _DirectoryEntries([("/", None)])
+        self._durable_names = _DirectoryEntries([("/", None)])
         #: Unsynced changes of names, in order.
         self._pending: list[_NameChange] = []
 
@@ -264,7 +264,7 @@ class SimulatedDisk:
 
     def crash(self, rng: Random) -> None:
         """Lose power: only what was synced is sure to be left."""
-        names = _Names(self._durable_names.items())
+        names = _DirectoryEntries(self._durable_names.items())
         counts: dict[str, int] = {}
         for change in self._pending:
             counts[change.directory] = counts.get(change.directory, 0) + 1
@@ -282,8 +282,8 @@ class SimulatedDisk:
         for path, inode in names.items():
             if inode is not None:
                 names[path] = left.setdefault(inode, inode.after_crash(rng))
-        self._names = _Names(each for each in names.items() if _has_parents(each[0], names))
-        self._durable_names = _Names(self._names.items())
+        self._names = _DirectoryEntries(each for each in names.items() if _has_parents(each[0], names))
+        self._durable_names = _DirectoryEntries(self._names.items())
         self._pending.clear()
 
     # -- names --------------------------------------------------------------------------------------------------------
@@ -400,7 +400,7 @@ def _is_unobserved() -> None:
     pass
 
 
-def _has_parents(path: str, names: _Names) -> bool:
+def _has_parents(path: str, names: _DirectoryEntries) -> bool:
     """A name whose directory was lost is lost."""
     while path != "/":
         path = posixpath.dirname(path)

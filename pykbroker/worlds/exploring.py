@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pykbroker.worlds.hosts import HostFailed
-from pykbroker.worlds.life import Outcome, Test, live
+from pykbroker.worlds.life import LifeOutcome, Test, live
 from pykbroker.worlds.recording import record
 from pykbroker.worlds.tape import Key
 
@@ -27,9 +27,9 @@ class Failure:
     #: How many the seed had made.
     of: int
     #: The recorded life with ``deviations``.
-    life: Outcome
+    life: LifeOutcome
     #: The nearest recorded life that passes: without the last of them.
-    passing: Outcome | None
+    passing: LifeOutcome | None
     #: Lives until it was found, and to shrink it.
     found_after: int
     shrunk_in: int
@@ -37,7 +37,7 @@ class Failure:
     repeatable: bool = True
 
 
-def calm(test: Test) -> Outcome:
+def calm(test: Test) -> LifeOutcome:
     """The calm life: no choice leaves its course. Its length is what moments are drawn from."""
     return live(test, 0, {})
 
@@ -66,7 +66,7 @@ def replay(test: Test, seed: int, deviations: Mapping[Key, int]) -> Failure | No
 class _Shrinking:
     """Leaves out choices for as long as the life fails in the same way."""
 
-    def __init__(self, test: Test, failed: Outcome, runs: int) -> None:
+    def __init__(self, test: Test, failed: LifeOutcome, runs: int) -> None:
         self._test = test
         self._seed = failed.seed
         self._kind = _kind(failed.error)
@@ -111,7 +111,7 @@ class _Shrinking:
         return needed
 
 
-def _shrunk(test: Test, failed: Outcome, extents: Mapping[str, int], count: int, runs: int) -> Failure:
+def _shrunk(test: Test, failed: LifeOutcome, extents: Mapping[str, int], count: int, runs: int) -> Failure:
     assert failed.error is not None
     again = live(test, failed.seed, extents=extents)
     repeatable = again.trace_hash == failed.trace_hash

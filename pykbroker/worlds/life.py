@@ -25,7 +25,7 @@ Test = Callable[[World], Coroutine[Any, Any, Any]]
 
 
 @dataclass(slots=True)
-class Outcome:
+class LifeOutcome:
     """What came of a life."""
 
     seed: int
@@ -51,7 +51,7 @@ def live(
     *,
     extents: Mapping[str, int] | None = None,
     prepare: Callable[[World], None] | None = None,
-) -> Outcome:
+) -> LifeOutcome:
     """Live once: as the seed says, or, with ``deviations``, as calmly as these allow. ``extents`` are those of the calm life.
     ``prepare`` is called before the test, and then all that happens is recorded. Raises NotInAWorld for surroundings that
     cannot be simulated.
@@ -60,7 +60,7 @@ def live(
         return _live(test, Tape(seed, deviations, extents), prepare)
 
 
-def _live(test: Test, tape: Tape, prepare: Callable[[World], None] | None) -> Outcome:
+def _live(test: Test, tape: Tape, prepare: Callable[[World], None] | None) -> LifeOutcome:
     """Live once. Nothing of the world is held when it returns, so that it is garbage by the time that garbage is collected."""
     simulator = Simulator(tape, recording=prepare is not None)
     numbers.begin()
@@ -69,7 +69,7 @@ def _live(test: Test, tape: Tape, prepare: Callable[[World], None] | None) -> Ou
         if prepare is not None:
             prepare(world)
         error = _lived(world, test)
-        outcome = Outcome(
+        outcome = LifeOutcome(
             tape.seed,
             error,
             simulator.trace_hash,

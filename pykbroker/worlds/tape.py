@@ -28,7 +28,7 @@ class BadTape(ValueError):
     """A tape that cannot be replayed; the text says why and what to do."""
 
 
-class Stream:
+class Choices:
     """The choices of one thing, in their order."""
 
     __slots__ = ("_at", "_name", "_next", "_taken", "_value", "_values")
@@ -72,13 +72,13 @@ class Tape:
         """A source of random numbers for one purpose: what is drawn is no choice and never shrunk."""
         return Random(f"{self.seed}/{purpose}")
 
-    def stream(self, name: str, share: float) -> Stream:
+    def stream(self, name: str, share: float) -> Choices:
         """The stream ``name``, of whose choices ``share`` leave the calm course."""
         if self._given is not None:
             given = iter(self._given.get(name, ()))
-            return Stream(name, self.taken, lambda: next(given, _NO_MORE))
+            return Choices(name, self.taken, lambda: next(given, _NO_MORE))
         if share <= 0:
-            return Stream(name, self.taken, lambda: _NO_MORE)
+            return Choices(name, self.taken, lambda: _NO_MORE)
         rng = self.randomness(name)
         scale = math.log(1 - share) if share < 1 else -math.inf
         last = -1
@@ -88,7 +88,7 @@ class Tape:
             last += 1 + int(math.log(1.0 - rng.random()) / scale)
             return last, rng.randint(1, MOST)
 
-        return Stream(name, self.taken, draw)
+        return Choices(name, self.taken, draw)
 
     def pick(self, name: str, draw: Callable[[Random], int]) -> int:
         """A choice that is made once: 0, the calm one, or what ``draw`` returns."""

@@ -15,7 +15,7 @@ from scripts.test_job.parts import Part, run
 #: Unit and property tests: no other broker, and no client but our own.
 UNIT = ("wire", "pykbroker", "scripts")
 _TESTS = "pykbroker/tests"
-#: Folders of unit tests that are parts of a whole run, the longest first, since two processors have to do at its end, too.
+#: Folders of unit tests that are parts of a whole run, the longest first.
 _OWN_PARTS = {
     "requests": tuple(f"{_TESTS}/{room}" for room in ("handlers", "requests")),
     "storage": (f"{_TESTS}/storage",),
@@ -32,20 +32,23 @@ _OF_EXTRAS = (
 )
 #: Folders and files of a quick run that make up a part, the longest part first. Unnamed ones make up one that is longer.
 _QUICK = {
-    "services": tuple(f"{_TESTS}/{room}" for room in ("http", "steered", "testing")),
-    "requests": tuple(f"{_TESTS}/{room}" for room in ("handlers", "requests")),
+    "testing": (f"{_TESTS}/testing",),
+    "http": (f"{_TESTS}/http",),
+    "commands": (f"{_TESTS}/cli",),
     "wire": ("wire", "scripts"),
+    "steered": (f"{_TESTS}/steered",),
+    "process": tuple(f"{_TESTS}/{room}" for room in ("process", "sessions")),
     "groups": tuple(
         f"{_TESTS}/{room}" for room in ("brokers", "coordination", "partitions", "replication", "share_partitions")
     ),
-    "commands": (f"{_TESTS}/cli",),
+    "requests": tuple(f"{_TESTS}/{room}" for room in ("handlers", "requests")),
     "storage": tuple(f"{_TESTS}/{room}" for room in ("storage", "simulation")),
 }
 #: Set in quick runs: models look less deep (pykbroker/tests/kit/depth.py).
 QUICK_VARIABLE = "PYKBROKER_QUICK"
-#: Parts beyond one per processor: some wait for real time now and then, and in whole runs, for other brokers and processes half
-#: of the time.
-_WAITING, _WAITING_FOR_OTHERS = 1, 2
+#: Parts beyond one per processor: in quick runs, tests wait for real time as long as they use a processor, and in whole runs, for
+#: other brokers and processes half of the time, beside a part of unit tests that takes what is left.
+_WAITING, _WAITING_FOR_OTHERS = 2, 3
 #: How nice unit tests are to the other parts of a whole run. They take what these leave of the processors: clients of others give up
 #: after some seconds, unit tests do not.
 _NICE = 5
@@ -64,7 +67,7 @@ _SUITES = {
 
 
 def parts() -> list[Part]:
-    """Return all parts, the longest first, so that those that run at the end are short ones and end together."""
+    """Return all parts, the longest first, so that those that run at the end are short ones and end together. Nice ones count as long."""
     there = {
         name: tuple(f"compat_tests/{suite}" for suite in suites if (ROOT / "compat_tests" / suite).is_dir())
         for name, suites in _SUITES.items()
@@ -76,7 +79,7 @@ def parts() -> list[Part]:
     units = Part("units", (*UNIT, *left_out), python, nice=_NICE)
     others = Part("others", ("compat_tests", *(f"--ignore={suite}" for suite in named)))
     lake, oracle, delivery, *shorter = (Part(name, suites) for name, suites in there.items())
-    return [lake, units, oracle, delivery, others, *shorter, *own, Part("extras", _OF_EXTRAS)]
+    return [lake, units, oracle, delivery, others, *own, *shorter, Part("extras", _OF_EXTRAS)]
 
 
 def main() -> int:

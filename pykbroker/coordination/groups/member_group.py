@@ -15,7 +15,13 @@ from pykbroker.coordination.groups.group import Find, Group, group_not_found
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
+    from pykbroker.coordination.groups.member_settings import MemberSettings
     from pykbroker.coordination.groups.surroundings import Surroundings
+
+
+#: Member epochs of a request to leave: for good, or (static members) to return within the session timeout.
+LEAVING = -1
+LEAVING_FOR_NOW = -2
 
 
 class MemberWithEpoch(Protocol):
@@ -23,14 +29,6 @@ class MemberWithEpoch(Protocol):
 
     member_id: str
     epoch: int
-
-
-class SettingsOfMembers(Protocol):
-    """What a broker's settings say of all these kinds."""
-
-    def assignment_interval_of(self, group: Mapping[str, str]) -> int:
-        """The least time between two target assignments of a group with these settings, in milliseconds (KIP-1263)."""
-        ...
 
 
 T = TypeVar("T")
@@ -60,9 +58,22 @@ class MemberGroup(Group, Generic[M]):
         self.is_assigning = False
 
     @property
-    def settings(self) -> SettingsOfMembers:
+    def settings(self) -> MemberSettings:
         """The broker's settings of groups of this kind."""
         raise NotImplementedError
+
+    @property
+    def own_configs(self) -> Mapping[str, str]:
+        """The settings of this group, as text."""
+        return self.around.group_configs(self.group_id)
+
+    @property
+    def session_timeout_ms(self) -> int:
+        return self.settings.session_of(self.own_configs)
+
+    @property
+    def heartbeat_interval_ms(self) -> int:
+        return self.settings.heartbeat_of(self.own_configs)
 
     def may_assign(self, epoch: int) -> bool:
         """Whether a target for this group epoch is needed, none is being computed, and the interval since the last one has passed
@@ -72,7 +83,7 @@ class MemberGroup(Group, Generic[M]):
         """
         if epoch <= self.target_epoch or self.is_assigning:
             return False
-        interval_ms = self.settings.assignment_interval_of(self.around.group_configs(self.group_id))
+        interval_ms = self.settings.assignment_interval_of(self.own_configs)
         since_ms = self.around.clock.now_ms() - self.target_timestamp_ms
         return not interval_ms or not self.target_timestamp_ms or since_ms >= interval_ms
 
@@ -94,6 +105,16 @@ class MemberGroup(Group, Generic[M]):
         member = self.static_member(instance_id)
         if member is None:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+        return member
+
+    def named(self, member_id: str, instance_id: str | None) -> M:
+        """The member of an id, or of a ``group.instance.id``. Raises KafkaError UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID if both are not
+        of one member.
+        """
+        if instance_id is None:
+            return self.member(member_id)
+        member = self.known_instance(instance_id)
+        check_instance(member, member_id, instance_id)
         return member
 
     def check_room(self, member_id: str, most: int) -> None:

@@ -66,6 +66,18 @@ MAX_LAG = gauge(
     "broker",
     moves="Grows: the broker does not reach its leaders, or cannot write as fast; after replica.lag.time.max.ms it leaves the ISR.",
 )
+LEADER_RATE = gauge(
+    "kafka_server_leaderreplication_byte_rate",
+    "Bytes per second that a broker sends to throttled replicas, over the windows of replication quotas.",
+    "broker",
+    moves="At leader.replication.throttled.rate: those out of sync are held back.",
+)
+FOLLOWER_RATE = gauge(
+    "kafka_server_followerreplication_byte_rate",
+    "Bytes per second that a broker fetches for its throttled replicas, over the windows of replication quotas.",
+    "broker",
+    moves="At follower.replication.throttled.rate: those out of sync are held back.",
+)
 ISR_SHRINKS = counter(
     "kafka_server_replicamanager_isrshrinks_total",
     "Shrinks of in-sync replicas (ISR).",
@@ -156,6 +168,11 @@ class BrokerCollector:
             page.add(BROKER_INFO, 1, node_id, f"{first.host}:{first.port}")
             page.add(BROKER_STATE, _STOPPING if broker.leaving else _RUNNING, node_id)
             page.add(FETCH_SESSIONS, len(broker.fetch_sessions), node_id)
+            replicas = broker.store.replication
+            if replicas is not None:
+                throttles, now_ms = replicas.throttles, replicas.now_ms()
+                page.add(LEADER_RATE, round(throttles.leader.per_second(now_ms), 3), node_id)
+                page.add(FOLLOWER_RATE, round(throttles.follower.per_second(now_ms), 3), node_id)
         page.add(CONTROLLERS, 1)
         page.add(ACTIVE, len(active))
         page.add(FENCED, len(image.brokers) - len(active))

@@ -59,7 +59,7 @@ def is_poison(value: bytes) -> bool:
 
 
 @dataclass(eq=False)
-class _Session:
+class _ShareSession:
     """The share session at one broker, which lives as long as its connection."""
 
     link: Link | None = None
@@ -81,7 +81,7 @@ class ShareConsumer(SimulatedClient):
         self._says_all = True
         self._assigned: set[Where] = set()
         self._names: dict[bytes, str] = {}
-        self._sessions: dict[int, _Session] = {}
+        self._sessions: dict[int, _ShareSession] = {}
         self.spawn(self._beat())
         self.spawn(self._run())
 
@@ -167,9 +167,9 @@ class ShareConsumer(SimulatedClient):
         """Acquire records of one broker, and say what becomes of them. Raises Disconnected."""
         said: dict[Where, Said] = {}
         for _ in range(self.random.randint(1, 3)):
-            session = self._sessions.setdefault(node, _Session())
+            session = self._sessions.setdefault(node, _ShareSession())
             if session.link is not None and session.link.closed:  # and the session with it
-                session = self._sessions[node] = _Session()
+                session = self._sessions[node] = _ShareSession()
                 said = {}
             request = self._fetch_request(session, wanted, said)
             self._saying(said)
@@ -201,7 +201,7 @@ class ShareConsumer(SimulatedClient):
         if said:
             yield from self._acknowledge(node, self._sessions[node], said)
 
-    def _fetch_request(self, session: _Session, wanted: set[Where], said: dict[Where, Said]) -> ShareFetchRequest:
+    def _fetch_request(self, session: _ShareSession, wanted: set[Where], said: dict[Where, Said]) -> ShareFetchRequest:
         new = wanted - session.partitions
         gone = session.partitions - wanted
         topics = [
@@ -232,7 +232,9 @@ class ShareConsumer(SimulatedClient):
             ],
         )
 
-    def _processed(self, session: _Session, where: Where, data: PartitionData, requested: RequestTime) -> Steps[Said]:
+    def _processed(
+        self, session: _ShareSession, where: Where, data: PartitionData, requested: RequestTime
+    ) -> Steps[Said]:
         """Take what was acquired; what is to be said of it, after a while."""
         values: dict[int, bytes] = {}
         records = b"" if data.records is None or isinstance(data.records, list) else bytes(data.records)
@@ -273,7 +275,7 @@ class ShareConsumer(SimulatedClient):
                 return kind
         return None  # its lock will end
 
-    def _acknowledge(self, node: int, session: _Session, said: dict[Where, Said]) -> Steps[None]:
+    def _acknowledge(self, node: int, session: _ShareSession, said: dict[Where, Said]) -> Steps[None]:
         topics = [
             AcknowledgeTopic(
                 topic_id,

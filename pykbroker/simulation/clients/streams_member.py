@@ -51,7 +51,7 @@ def counting(source: str, repartition: str, changelog: str) -> Topology:
     )
 
 
-class StreamsMember(SimulatedClient):
+class StreamsClient(SimulatedClient):
     """See the module. ``active`` and ``standby`` are the tasks that it has."""
 
     instance_id: str | None = None

@@ -8,6 +8,7 @@ dirty part is large enough (min.cleanable.dirty.ratio) or old enough (max.compac
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -85,20 +86,21 @@ def _first_uncleanable(log: Log, first_dirty: int, now_ms: int) -> int:
     return log.segments[log.segment_number(limit)].base_offset
 
 
-def look_ahead(logs: Iterable[tuple[Log, int | None]], now_ms: int) -> bool:
-    """Whether any of these logs, each with its checkpoint, is due. Runs in a thread and reads what planning reads, so that the
-    loop does not wait for the disk. Errors are left to the planning.
+def due_logs(logs: Iterable[tuple[Log, int | None]], now_ms: int) -> list[tuple[Log, int | None]]:
+    """Those of these logs that are due, each with its checkpoint, the dirtiest first. Runs in a thread and reads what planning reads, so
+    that the loop does not wait for the disk. Logs that fail come before all others: errors are left to the planning.
     """
-    due = False
+    due: list[tuple[float, tuple[Log, int | None]]] = []
     for log, checkpoint in logs:
         try:
             found = cleanable(log, checkpoint, now_ms)
             if found is not None and found.due:
-                due = True
+                due.append((found.ratio, (log, checkpoint)))
                 log.aborted_transactions(log.segments[0].base_offset, found.upper_offset)
         except Exception:  # noqa: BLE001 - see above
-            due = True
-    return due
+            due.append((math.inf, (log, checkpoint)))
+    due.sort(key=lambda each: -each[0])
+    return [each for _, each in due]
 
 
 class CompactionPlan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from pykbroker.storage.compaction.retries import Retries
@@ -12,8 +12,9 @@ from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.runtime.clock import Clock
+    from pykbroker.storage.checkpoints import TopicPartition
     from pykbroker.storage.compaction.cleaning import CleaningResult
-    from pykbroker.storage.compaction.compaction import Cleanable, CompactionPlan
+    from pykbroker.storage.compaction.compaction import CompactionPlan
     from pykbroker.storage.directories.log_directories import LogDirectories
     from pykbroker.storage.log.log import Log
 
@@ -21,11 +22,11 @@ logger = logging.getLogger(__name__)
 
 
 class Compactions:
-    """See the module. ``usable`` returns the open logs whose log directory is online. Runs in the logs' thread."""
+    """See the module. ``logs`` are the open ones. Runs in the logs' thread."""
 
-    def __init__(self, directories: LogDirectories, usable: Callable[[], Iterable[Log]], clock: Clock) -> None:
+    def __init__(self, directories: LogDirectories, logs: Mapping[TopicPartition, Log], clock: Clock) -> None:
         self._directories = directories
-        self._usable = usable
+        self._logs = logs
         self._clock = clock
         self._retries = Retries()
         #: log.cleaner.dedupe.buffer.size, for the next plan.
@@ -45,34 +46,29 @@ class Compactions:
         """Drop the pause of a log that is no longer in use."""
         self._retries.forget(log)
 
-    def logs(self) -> list[tuple[Log, int | None]]:
-        """The compacted logs that are not paused, each with the offset below which it is clean."""
+    def compacted(self, some: Iterable[Log]) -> list[tuple[Log, int | None]]:
+        """Those of ``some`` logs that are compacted and not paused, each with the offset below which it is clean."""
         now = self._clock.monotonic()
         return [
             (log, self._directories.at(log.directory).cleaner_offsets.get((log.topic, log.partition)))
-            for log in self._usable()
-            if log.config.compact and self._retries.may_try(log, now)
+            for log in some
+            if log.config.compact and not log.directory.offline and self._retries.may_try(log, now)
         ]
 
-    def plan(self, now_ms: int) -> CompactionPlan | None:
-        """The most urgent compaction; None if none is due. See ``finish``.
+    def plan(self, now_ms: int, due: Iterable[tuple[Log, int | None]] | None = None) -> CompactionPlan | None:
+        """The first compaction of logs that ``compaction.due_logs`` found, of all logs without them; None if none is due. See ``finish``.
 
-        ``compaction.look_ahead`` may have read what it needs. Raises KafkaError KAFKA_STORAGE_ERROR.
+        Raises KafkaError KAFKA_STORAGE_ERROR.
         """
-        compacted = self.logs()
-        if not compacted:
-            return None
-        from pykbroker.storage.compaction.compaction import CompactionPlan, cleanable
+        from pykbroker.storage.compaction.compaction import CompactionPlan, cleanable, due_logs
 
-        due: list[Cleanable] = []
-        for log, cleaned in compacted:
+        for log, cleaned in due_logs(self.compacted(self._logs.values()), now_ms) if due is None else due:
+            if log.directory.offline or self._logs.get((log.topic, log.partition)) is not log:
+                continue
             with self._pausing_on_failure(log):
                 found = cleanable(log, cleaned, now_ms)
                 if found is not None and found.due:
-                    due.append(found)
-        for wanted in sorted(due, key=lambda found: -found.ratio):
-            with self._pausing_on_failure(wanted.log):
-                return CompactionPlan(wanted, now_ms, self.memory_bytes)
+                    return CompactionPlan(found, now_ms, self.memory_bytes)
         return None
 
     @contextlib.contextmanager

@@ -270,7 +270,7 @@ class DirectoryContents:
         """
         if self._aside.keys().isdisjoint(keys) and not self._may_be_written(keys):
             return None
-        return partial(self._make_room_for_others, dict(self._aside), self._plan_writing())
+        return partial(self._make_room_for_others, dict(self._aside), self.plan_checkpoints())
 
     def _may_be_written(self, keys: Collection[TopicPartition]) -> bool:
         """Whether a checkpoint file has, or a pending write may add, an entry of a partition that is gone."""
@@ -317,17 +317,10 @@ class DirectoryContents:
         """
         if log.log_end_offset < self.recovery_points.get((log.topic, log.partition), 0):
             self.note(log)
-            self._plan_writing()()
+            self.plan_checkpoints()()
 
-    def plan_checkpoints(self, logs: Iterable[Log]) -> Callable[[], None]:
-        """The writing of the offset checkpoints, with the present state of the open ``logs`` of this directory: to be called
-        once, in any thread.
-        """
-        for log in logs:
-            self.note(log)
-        return self._plan_writing()
-
-    def _plan_writing(self) -> Callable[[], None]:
+    def plan_checkpoints(self) -> Callable[[], None]:
+        """The writing of the offset checkpoints, with what was noted: to be called once, in any thread."""
         content = {
             checkpoints.RECOVERY_POINTS: dict(self.recovery_points),
             checkpoints.HIGH_WATERMARKS: dict(self.high_watermarks),

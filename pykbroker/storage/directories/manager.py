@@ -78,7 +78,7 @@ class LogManager:
         if self._compactions is None:
             from pykbroker.storage.compaction.scheduling import Compactions
 
-            self._compactions = Compactions(self.directories, self._usable_logs, self.metadata_directory.clock)
+            self._compactions = Compactions(self.directories, self.logs, self.metadata_directory.clock)
         return self._compactions
 
     def size_of(self, topic: str, partition: int) -> tuple[LogDirectory, int]:
@@ -141,9 +141,10 @@ class LogManager:
         """
         logs = list(self.logs.values())
         closed = list(zip(logs, apply(_close, logs), strict=True))
+        self.note_checkpoints(logs)
 
         def end(contents: DirectoryContents) -> None:
-            contents.plan_checkpoints(self._logs_in(contents))()
+            contents.plan_checkpoints()()
             for log, error in closed:
                 if log.directory is contents.directory and error is not None:
                     raise error
@@ -303,7 +304,7 @@ class LogManager:
         source.note(log)
         target.adopt(key, source)
         try:
-            target.plan_checkpoints(self._logs_in(target))()
+            target.plan_checkpoints()()
             move.install()
         except (OSError, KafkaError):
             target.forget(key)
@@ -325,9 +326,6 @@ class LogManager:
     def _forget_compactions(self, log: Log) -> None:
         if self._compactions is not None:
             self._compactions.forget(log)
-
-    def _usable_logs(self) -> list[Log]:
-        return [log for log in self.logs.values() if not log.directory.offline]
 
     # -- housekeeping -------------------------------------------------------------------------------------------------
 
@@ -366,11 +364,16 @@ class LogManager:
         """Flush these logs; in any thread. Raises KafkaError KAFKA_STORAGE_ERROR if one failed, after all others."""
         _all(log.flush for log in logs)
 
+    def note_checkpoints(self, some: Iterable[Log]) -> None:
+        """Let the next offset checkpoints have the present values of these logs."""
+        for log in some:
+            self.directories.at(log.directory).note(log)
+
     def plan_checkpoints(self) -> Callable[[], None]:
-        """The writing of the offset checkpoints with their present values: to be called once, in any thread. It raises
+        """The writing of the offset checkpoints with the values that were noted last: to be called once, in any thread. It raises
         KafkaError KAFKA_STORAGE_ERROR if a log directory failed, after those of the others.
         """
-        plans = [contents.plan_checkpoints(self._logs_in(contents)) for contents in self.directories]
+        plans = [contents.plan_checkpoints() for contents in self.directories]
         return lambda: _all(plans)
 
 

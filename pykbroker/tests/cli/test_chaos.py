@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pykbroker.faults.chaos_tape import Tape
+from pykbroker.faults.chaos_tape import ChaosTape
 from pykbroker.tests.cli.conftest import Result
 
 Run = Callable[..., Result]
@@ -51,7 +51,7 @@ def test_a_program_that_fails_by_some_seeds_keeps_their_tapes(
     least = run("chaos", "--shrink", str(tapes / "1.tape"), "--tapes", str(tapes), "--json", *AT, *command, "0.0")
     assert "--shrink leaves out of what is on the tape, whatever --profile and --intensity may say." in least.err
     assert (least.status, json.loads(least.out)["decisions"]) == (1, [])  # it fails by no chaos at all
-    assert Tape.of_lines(Path(json.loads(least.out)["tape"]).read_text().splitlines()).decisions == ()
+    assert ChaosTape.of_lines(Path(json.loads(least.out)["tape"]).read_text().splitlines()).decisions == ()
 
 
 def test_a_program_that_passes_leaves_nothing(run: Run, tmp_path: Path, command: tuple[str, ...]) -> None:

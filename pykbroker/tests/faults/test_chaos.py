@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pykbroker.faults.chaos import BadChaos, Chaos, RequestChaos
-from pykbroker.faults.chaos_tape import ClusterOutcome, Decision, RequestOutcome, Tape
+from pykbroker.faults.chaos_tape import ChaosTape, ClusterOutcome, Decision, RequestOutcome
 from pykbroker.faults.fault import Fault
 from pykbroker.wire.apis import ApiKey
 
@@ -72,7 +72,7 @@ def test_what_cannot_be_is_refused(text: str) -> None:
 
 
 def test_a_tape_of_brokers_that_are_not_there_is_refused() -> None:
-    chaos = Chaos.again(Tape("7", (ClusterOutcome(5, "broker lost", 3, down_ms=5),)))
+    chaos = Chaos.again(ChaosTape("7", (ClusterOutcome(5, "broker lost", 3, down_ms=5),)))
     chaos.check_brokers((1, 2, 3))
     with pytest.raises(BadChaos, match="a broker 3, and these are: 1, 2; start as many brokers"):
         chaos.check_brokers((2, 1))
@@ -95,7 +95,7 @@ def test_of_a_long_client_id_its_beginning_is_kept() -> None:
 def test_a_tape_does_what_is_on_it_and_nothing_else() -> None:
     held = RequestOutcome("a", "Produce", 3, "slow request", Fault(delay=7))
     down, moved = ClusterOutcome(900, "broker lost", 2, down_ms=5), ClusterOutcome(20, "leader moved", 1, "t", 0)
-    chaos = Chaos.again(Tape("7 profile=everything", (down, held, moved)))
+    chaos = Chaos.again(ChaosTape("7 profile=everything", (down, held, moved)))
     assert chaos.planned() == [moved, down]
     assert Chaos(7).planned() is None
     found = _decisions(chaos, ("a", "b"), 10)

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pykbroker.faults.chaos import Chaos, RequestChaos
-from pykbroker.faults.chaos_tape import VERSION, BadTape, ClusterOutcome, Decision, Tape, header
+from pykbroker.faults.chaos_tape import VERSION, BadChaosTape, ChaosTape, ClusterOutcome, Decision, header
 from pykbroker.wire.apis import ApiKey
 
 
-def _tape(seed: int, client: str) -> Tape:
+def _tape(seed: int, client: str) -> ChaosTape:
     """A tape of what a seed does to two APIs, and of two things that befell the cluster."""
     told: list[Decision] = []
     chaos = Chaos(seed, intensity=4)
@@ -20,20 +20,20 @@ def _tape(seed: int, client: str) -> Tape:
         for api, version in ((ApiKey.PRODUCE, 9), (ApiKey.FETCH, 12), (ApiKey.METADATA, 9)):
             befalls.choose(client, api, version)
     told += [ClusterOutcome(5, "leader moved", 2, "t", 0), ClusterOutcome(9, "broker lost", 1, down_ms=700)]
-    return Tape(str(chaos), tuple(told))
+    return ChaosTape(str(chaos), tuple(told))
 
 
 @given(st.integers(0, 99), st.text(max_size=5))
 def test_what_is_written_is_read(seed: int, client: str) -> None:
     tape = _tape(seed, client)
-    assert Tape.of_lines(line + "\n" for line in tape.lines()) == tape
+    assert ChaosTape.of_lines(line + "\n" for line in tape.lines()) == tape
 
 
 def test_a_torn_last_line_is_left_out() -> None:
     lines = [line + "\n" for line in _tape(1, "c").lines()]
-    assert Tape.of_lines([*lines[:-1], lines[-1][:20]]).decisions == Tape.of_lines(lines[:-1]).decisions
-    with pytest.raises(BadTape, match=f"line {len(lines) - 1} of the tape is no JSON"):
-        Tape.of_lines([*lines[:-2], lines[-2][:20], lines[-1]])
+    assert ChaosTape.of_lines([*lines[:-1], lines[-1][:20]]).decisions == ChaosTape.of_lines(lines[:-1]).decisions
+    with pytest.raises(BadChaosTape, match=f"line {len(lines) - 1} of the tape is no JSON"):
+        ChaosTape.of_lines([*lines[:-2], lines[-2][:20], lines[-1]])
 
 
 @pytest.mark.parametrize(
@@ -54,5 +54,5 @@ def test_a_torn_last_line_is_left_out() -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_tape_is_refused(lines: list[str], words: str) -> None:
-    with pytest.raises(BadTape, match=words):
-        Tape.of_lines(line + "\n" for line in lines)
+    with pytest.raises(BadChaosTape, match=words):
+        ChaosTape.of_lines(line + "\n" for line in lines)

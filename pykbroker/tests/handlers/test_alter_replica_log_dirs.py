@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import errno
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.setting import ConfigError
+from pykbroker.metadata.replay import MetadataRecord
 from pykbroker.partitions.internal_records import append_internal
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.tests.kit.transactions import Producer
-from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
@@ -197,6 +199,23 @@ def test_no_new_partition_goes_where_it_is_cordoned() -> None:
         assert cordoned(world) == ["/more"]
     assert cordon(world, None) == (NONE, None)
     assert cordoned(world) == ["/data"]
+
+
+def test_a_cordon_that_the_metadata_log_refuses_is_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = MemoryCluster(others=[Path("/more")], **BOTH)
+    tell, times = world.controller.log.append, []
+
+    def refused(records: Sequence[MetadataRecord]) -> int:
+        times.append(None)
+        if len(times) == 2:  # after the setting itself
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
+        return tell(records)
+
+    monkeypatch.setattr(world.controller.log, "append", refused)
+    assert cordon(world, "/more") == (NONE, None)
+    assert not world.image.brokers[1].cordoned_log_dirs
+    world.advance(9000)
+    assert len(world.image.brokers[1].cordoned_log_dirs or ()) == 1
 
 
 def test_a_broker_whose_log_directories_are_all_cordoned_gets_no_replicas() -> None:

@@ -194,7 +194,7 @@ def test_errors_are_not_kept_and_questions_are_bounded(broker):
 
 
 def test_a_throttle_time_is_one_clients_own():
-    shared = EncodedOnce(MetadataResponse(cluster_id="c"))
+    shared = EncodedOnce.of(MetadataResponse(cluster_id="c"))
     mine, yours = shared.again(), shared.again()
     mine.throttle_time_ms = 7
     for answer, throttle in ((mine, 7), (yours, 0), (mine, 7)):

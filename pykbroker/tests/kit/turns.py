@@ -72,9 +72,10 @@ class CountedTask:
 
 
 class Counted(MemoryCluster):
-    """Counts the lines of each turn; ``longest`` is the most of one."""
+    """Counts the lines of each turn; ``longest`` is the most of one, ``executed`` are those of all turns."""
 
     longest = 0
+    executed = 0
     counts = False
     traced = True
 
@@ -100,6 +101,7 @@ class Counted(MemoryCluster):
         with counted() as lines:
             yield
         self.longest = max(self.longest, lines[0])
+        self.executed += lines[0]
 
 
 def in_a_thread(runtime: Runtime, function: Callable[..., Any], *args: Any) -> Deferred[Any]:

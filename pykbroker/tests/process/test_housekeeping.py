@@ -48,20 +48,22 @@ def owner(cluster: Cluster, step: str) -> tuple[Any, str]:
     return reduce(getattr, path, cluster.logs), name
 
 
-@pytest.mark.parametrize("step", ["due_flushes", "forget_producers"])
+@pytest.mark.parametrize("step", ["due_flushes", "forget_producers", "note_checkpoints", "compactions.compacted"])
 def test_a_round_looks_at_many_logs_in_slices(monkeypatch, step: str) -> None:
     """At each once, but for those of a topic that is deleted meanwhile."""
-    world = MemoryCluster(producer_id_expiration_check_interval_ms="1000")
+    names = ("producer_id_expiration_check", "log_flush_offset_checkpoint")
+    intervals = {f"{name}_interval_ms": "1000" for name in names}
+    world = MemoryCluster(**intervals, log_cleaner_backoff_ms="1000", log_initial_task_delay_ms="1000")
     world.create(NewTopic("t", 210, 1), NewTopic("gone", 1, 1))
     opened = [world.partition("t", index).log for index in range(210)]
     gone = world.partition("gone").log
-    seen, done = [], getattr(world.cluster.logs, step)
+    seen, done = [], getattr(*owner(world.cluster, step))
 
     def look(*args: Any) -> Any:
         seen.append(args[-1])
         return done(*args)
 
-    monkeypatch.setattr(world.cluster.logs, step, look)
+    monkeypatch.setattr(*owner(world.cluster, step), look)
     world.cluster.runtime.slices.weight_of_a_turn = 5
     Housekeeping(world.cluster, durable=False).start()
     world.cluster.runtime.clock.advance(1000)
@@ -75,7 +77,9 @@ def test_a_round_looks_at_many_logs_in_slices(monkeypatch, step: str) -> None:
 
 
 @pytest.mark.parametrize("error", [KafkaError(ErrorCode.KAFKA_STORAGE_ERROR), OSError(5, "failed"), KeyError("defect")])
-@pytest.mark.parametrize("step", ["retain", "plan_removals", "compactions.logs", "plan_checkpoints", "due_flushes"])
+@pytest.mark.parametrize(
+    "step", ["retain", "plan_removals", "compactions.compacted", "plan_checkpoints", "due_flushes"]
+)
 def test_a_round_that_fails_is_tried_again(cluster: Cluster, monkeypatch, caplog, step: str, error: Exception) -> None:
     tries = []
 
@@ -93,7 +97,7 @@ def test_a_round_that_fails_is_tried_again(cluster: Cluster, monkeypatch, caplog
 @pytest.mark.parametrize(
     ("setting", "step"),
     [
-        ("log.cleaner.backoff.ms", "compactions.logs"),
+        ("log.cleaner.backoff.ms", "compactions.compacted"),
         ("log.flush.offset.checkpoint.interval.ms", "plan_checkpoints"),
         ("log.flush.start.offset.checkpoint.interval.ms", "plan_checkpoints"),
     ],
@@ -102,9 +106,9 @@ def test_an_interval_of_nothing_leaves_the_core_to_others(monkeypatch, setting: 
     cluster = MemoryCluster(**{setting.replace(".", "_"): "0"}, log_initial_task_delay_ms="0").cluster
     done, times = getattr(*owner(cluster, step)), []
 
-    def noted() -> object:
+    def noted(*args: Any) -> object:
         times.append(cluster.runtime.clock.now_ms())
-        return done()
+        return done(*args)
 
     monkeypatch.setattr(*owner(cluster, step), noted)
     Housekeeping(cluster, durable=False).start()

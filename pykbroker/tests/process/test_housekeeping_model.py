@@ -71,8 +71,8 @@ class House:
         self.doomed: dict[object, float] = {}
         plan_compaction = self.cluster.logs.compactions.plan
 
-        def plan(now_ms: int) -> CompactionPlan | None:
-            found = plan_compaction(now_ms)
+        def plan(now_ms: int, due: Any) -> CompactionPlan | None:
+            found = plan_compaction(now_ms, due)
             if found is not None:
                 self.begun += 1
                 self.check_retained(now_ms)

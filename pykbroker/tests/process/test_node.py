@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import re
 import socket
 from itertools import count
@@ -12,6 +13,7 @@ import pytest
 
 from pykbroker.brokers.broker import WrongBroker
 from pykbroker.runtime.clock import SystemClock
+from pykbroker.storage.directories.log_directories import LogDirectories
 from pykbroker.testing import Kafka
 from pykbroker.tests.kit.running import ended, running_broker, until
 from pykbroker.tests.process.three import run, three
@@ -266,6 +268,26 @@ def test_a_start_that_the_metadata_log_refuses_can_be_tried_again(tmp_path: Path
                 "stopped",
                 "running",
             ]
+            await cluster.node.brokers.start(2)
+            assert await cluster.alive(2) == [1, 2, 3]
+
+    run(scenario())
+
+
+def test_a_start_whose_log_directories_cannot_be_read_can_be_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        async with three(tmp_path) as cluster:
+            await cluster.node.brokers.stop(2, abrupt=True)
+
+            def refuse(*_: object) -> None:
+                raise OSError(errno.EIO, "on purpose")
+
+            with monkeypatch.context() as patched:
+                patched.setattr(LogDirectories, "put_strays_aside", refuse)
+                with pytest.raises(OSError, match="on purpose"):
+                    await cluster.node.brokers.start(2)
             await cluster.node.brokers.start(2)
             assert await cluster.alive(2) == [1, 2, 3]
 

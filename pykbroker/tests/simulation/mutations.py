@@ -55,6 +55,12 @@ def _old_incarnations_join(self: Leading, replica: int, progress: Any) -> bool:
     return True
 
 
+def _forgets_later_incarnations(self: Leading, replica: int, *fetched: int) -> bool:
+    if replica in self.followers:
+        self.followers[replica].broker_epoch = -1
+    return _fetched(self, replica, *fetched)
+
+
 def _cuts_to_the_high_watermark(self: Following, *_: int) -> FollowerDecision:
     self._busy = True
     return FollowerDecision(FollowerStep.TRUNCATE, self._log.high_watermark)
@@ -158,7 +164,7 @@ def _from_a_replica_without_role(self: Attempt, item: Any, partition: Partition)
     self._read(item, partition)
 
 
-_propose, _expansion = Isr.propose, Leading.expansion
+_propose, _expansion, _fetched = Isr.propose, Leading.expansion, Leading.fetched
 _check_served_by, _plan = Partition.check_served_by, alter_partition._plan
 _high_watermark, _open = Leading.high_watermark, LogManager.open
 _take_role, _to_send, _cut = Partition._take_role, answer._to_send, FollowedPartition.cut
@@ -168,6 +174,9 @@ MUTATIONS: dict[str, Mutation] = {
     "a smaller ISR counts when it is committed": Mutation(Isr, "propose", _shrinks_at_once, 1),
     "who joins has all that is committed": Mutation(Leading, "expansion", _joins_below_the_high_watermark, 4),
     "an ended incarnation does not join": Mutation(Leading, "_may_join", _old_incarnations_join, 3),
+    "a late fetch of an ended incarnation hides no later one": Mutation(
+        Leading, "fetched", _forgets_later_incarnations, 1304
+    ),
     "logs are not cut to the high watermark (KIP-101)": Mutation(
         Following, "_cut", _cuts_to_the_high_watermark, story="kip_101"
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pykbroker.simulation.clients.streams_member import StreamsMember
+from pykbroker.simulation.clients.streams_member import StreamsClient
 from pykbroker.tests.simulation.membership import Membership
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ SETTINGS = {
 }
 
 
-class Streaming(Membership[StreamsMember]):
+class Streaming(Membership[StreamsClient]):
     """See the module. ``source`` has ``width`` partitions, and so have the topics that the application is given."""
 
     kind = "streams"
@@ -40,9 +40,9 @@ class Streaming(Membership[StreamsMember]):
         """The members come; each task has a standby, where there is somebody for it."""
         self.join(**{"streams.num.standby.replicas": "1"})
 
-    def member(self, number: int) -> StreamsMember:
+    def member(self, number: int) -> StreamsClient:
         process = f"process{number % 2}"
-        return StreamsMember(self._world, self._history, f"streamer{number}", STREAMERS, self._source, process)
+        return StreamsClient(self._world, self._history, f"streamer{number}", STREAMERS, self._source, process)
 
     def unfinished(self) -> list[str]:
         """Tasks that nobody has, or more than one."""

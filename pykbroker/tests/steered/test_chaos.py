@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pykbroker.client.client import Client, parse_bootstrap
-from pykbroker.faults.chaos_tape import LONGEST_DOWN_MS, ClusterOutcome, Tape
+from pykbroker.faults.chaos_tape import LONGEST_DOWN_MS, ChaosTape, ClusterOutcome
 from pykbroker.process.log_directories import StartFailed
 from pykbroker.steered.separate import Separate
 from pykbroker.testing import Kafka, KafkaCluster
@@ -39,7 +39,7 @@ def test_it_begins_and_ends_and_a_reset_ends_it() -> None:
         _ask(kafka.bootstrap_servers)
         befell = _tell(kafka, "endChaos")
         assert befell["befell"] > 0
-        assert {each.outcome for each in Tape.of_lines(befell["tape"]).decisions} <= {
+        assert {each.outcome for each in ChaosTape.of_lines(befell["tape"]).decisions} <= {
             "slow request",
             "slow answer",
             "throttled",
@@ -53,7 +53,7 @@ def test_it_begins_and_ends_and_a_reset_ends_it() -> None:
 
 def _take_down(kafka: Kafka, down_ms: int) -> set[Task[None]]:
     """Begin with a broker down, or, on a starved machine, back already; what goes on of it."""
-    _tell(kafka, "beginChaos", tape=Tape("7", (ClusterOutcome(0, "broker lost", 2, down_ms=down_ms),)).lines())
+    _tell(kafka, "beginChaos", tape=ChaosTape("7", (ClusterOutcome(0, "broker lost", 2, down_ms=down_ms),)).lines())
     chaos = kafka._ask(lambda _: kafka._embedded.steering().chaos)
     going_on = kafka.wait_until(lambda _: chaos.as_json()["befell"] and chaos._going_on | {None}, timeout=60) - {None}
     kafka.wait_until(lambda cluster: 2 not in cluster.brokers or all(each.done() for each in going_on), timeout=30)
@@ -81,7 +81,7 @@ def test_a_life_begins_with_the_chaos_of_the_start() -> None:
         _ask(kafka.bootstrap_servers)
         assert _tell(kafka, "endChaos")["befell"] > 0
         kafka.reset()
-        assert _tell(kafka, "getChaos") == {"chaos": SLOW, "befell": 0, "tape": [Tape(SLOW, ()).lines()[0]]}
+        assert _tell(kafka, "getChaos") == {"chaos": SLOW, "befell": 0, "tape": [ChaosTape(SLOW, ()).lines()[0]]}
 
 
 def test_a_tape_is_written_and_played(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_tape_is_written_and_played(tmp_path: Path) -> None:
             _ask(brokers.addresses()[0])
         finally:
             brokers.stop()
-    tapes = [Tape.of_lines(path.read_text().splitlines(keepends=True)) for path in (first, second)]
+    tapes = [ChaosTape.of_lines(path.read_text().splitlines(keepends=True)) for path in (first, second)]
     assert tapes[0].decisions
     assert tapes[0] == tapes[1]
 
@@ -110,7 +110,7 @@ def test_a_tape_is_written_and_played(tmp_path: Path) -> None:
         ({"tape": ["7"]}, "first line"),
         ({"text": "-7"}, "from 0 on"),
         (
-            {"tape": Tape("7", (ClusterOutcome(5, "broker lost", 9, down_ms=5),)).lines()},
+            {"tape": ChaosTape("7", (ClusterOutcome(5, "broker lost", 9, down_ms=5),)).lines()},
             "a broker 9, and these are: 1;",
         ),
     ],

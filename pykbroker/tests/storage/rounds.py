@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pykbroker.storage.directories.manager import LogManager
 
 
@@ -19,4 +21,10 @@ def flush_round(manager: LogManager) -> None:
 
 def checkpoint_round(manager: LogManager) -> None:
     """Write the offset checkpoints that have changed since they were last written. Raises KAFKA_STORAGE_ERROR."""
-    manager.plan_checkpoints()()
+    planned_checkpoints(manager)()
+
+
+def planned_checkpoints(manager: LogManager) -> Callable[[], None]:
+    """The writing of the offset checkpoints with the present values."""
+    manager.note_checkpoints(manager.logs.values())
+    return manager.plan_checkpoints()

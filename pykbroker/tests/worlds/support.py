@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from pykbroker.worlds.life import Outcome, Test, live
+from pykbroker.worlds.life import LifeOutcome, Test, live
 
 PORT = 7000
 
 
-def lived(test: Test, seed: int = 1) -> Outcome:
+def lived(test: Test, seed: int = 1) -> LifeOutcome:
     """A life in which the test passes, with nothing that is not calm."""
     outcome = live(test, seed, {})
     if outcome.error is not None:

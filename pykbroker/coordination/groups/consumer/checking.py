@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
-from pykbroker.coordination.groups.consumer.member import LEAVING, LEAVING_FOR_NOW, ConsumerMember
+from pykbroker.coordination.groups.consumer.member import ConsumerMember
 from pykbroker.coordination.groups.consumer.reconciling import Reported
 from pykbroker.coordination.groups.consumer.settings import ConsumerSettings
-from pykbroker.coordination.groups.member_group import check_not_blank, invalid
+from pykbroker.coordination.groups.member_group import LEAVING, LEAVING_FOR_NOW, check_not_blank, invalid
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 

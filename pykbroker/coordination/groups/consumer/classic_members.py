@@ -72,9 +72,7 @@ def _member(group: ConsumerGroup, joining: Joining, member_id: str, records: lis
     if instance_id is None:
         return group.members.get(member_id) or ConsumerMember(member_id)
     if joining.request.member_id:
-        member = group.known_instance(instance_id)
-        check_instance(member, member_id, instance_id)
-        return member
+        return group.named(member_id, instance_id)
     former = group.static_member(instance_id)
     if former is None:
         return ConsumerMember(member_id)
@@ -238,11 +236,7 @@ def _identified(group: ConsumerGroup, identity: MemberIdentity) -> ConsumerMembe
 
 
 def _classic_member(group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember:
-    if instance_id is None:
-        member = group.member(member_id)
-    else:
-        member = group.known_instance(instance_id)
-        check_instance(member, member_id, instance_id)
+    member = group.named(member_id, instance_id)
     if member.classic is None:
         message = f"Member {member.member_id} does not use the classic protocol."
         raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, message)

@@ -121,14 +121,6 @@ class ConsumerGroup(MemberGroup[ConsumerMember]):
         """The broker's settings of the consumer protocol."""
         return self.around.settings.of(ConsumerSettings)
 
-    @property
-    def session_timeout_ms(self) -> int:
-        return self.settings.session_of(self.around.group_configs(self.group_id))
-
-    @property
-    def heartbeat_interval_ms(self) -> int:
-        return self.settings.heartbeat_of(self.around.group_configs(self.group_id))
-
     def target_of(self, member: ConsumerMember) -> Target:
         """The target assignment of a member. One that replaces a static member inherits its target."""
         own = self.targets.get(member.member_id)

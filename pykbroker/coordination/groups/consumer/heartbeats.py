@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING
 from pykbroker.coordination.groups.consumer import checking
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.consumer.member import (
-    LEAVING,
-    LEAVING_FOR_NOW,
     ConsumerMember,
     MemberState,
     partitions_of,
@@ -27,7 +25,7 @@ from pykbroker.coordination.groups.consumer.records import replacement
 from pykbroker.coordination.groups.consumer.settings import ConsumerSettings
 from pykbroker.coordination.groups.consumer.stepping import GroupStep
 from pykbroker.coordination.groups.group import Find, find_of_kind
-from pykbroker.coordination.groups.member_group import check_instance
+from pykbroker.coordination.groups.member_group import LEAVING, LEAVING_FOR_NOW, check_instance
 from pykbroker.coordination.groups.surroundings import Surroundings
 from pykbroker.coordination.outcome import CoordinatorRecord, Outcome
 from pykbroker.metadata.ids import random_id

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from pykbroker.coordination.groups.consumer import migration
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
-from pykbroker.coordination.groups.consumer.member import LEAVING_FOR_NOW, ConsumerMember
+from pykbroker.coordination.groups.consumer.member import ConsumerMember
 from pykbroker.coordination.groups.consumer.metadata_hash import metadata_hash
 from pykbroker.coordination.groups.consumer.records import (
     assignment_record,
@@ -22,7 +22,7 @@ from pykbroker.coordination.groups.consumer.records import (
     target_epoch_record,
 )
 from pykbroker.coordination.groups.group import Find
-from pykbroker.coordination.groups.member_group import check_instance
+from pykbroker.coordination.groups.member_group import LEAVING_FOR_NOW
 from pykbroker.coordination.outcome import Outcome
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.messages.consumer_group_heartbeat import (
@@ -40,11 +40,7 @@ def leave(
     find: Find,
 ) -> Outcome:
     """A heartbeat with epoch -1 or -2. Raises KafkaError UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID."""
-    if request.instance_id is None:
-        member = group.member(request.member_id)
-    else:
-        member = group.known_instance(request.instance_id)
-        check_instance(member, request.member_id, request.instance_id)
+    member = group.named(request.member_id, request.instance_id)
     log.info("Group %s: member %s leaves with member epoch %d", group.group_id, member.member_id, request.member_epoch)
     response = ConsumerGroupHeartbeatResponse(member_id=member.member_id, member_epoch=request.member_epoch)
     if request.instance_id is not None and request.member_epoch == LEAVING_FOR_NOW:

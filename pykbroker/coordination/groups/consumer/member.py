@@ -15,10 +15,6 @@ Owned = dict[bytes, dict[int, int]]
 #: Topic id to partitions: the target assignment of a member.
 Target = dict[bytes, frozenset[int]]
 
-#: Member epochs of a request to leave: for good, or (static members) to return within the session timeout.
-LEAVING = -1
-LEAVING_FOR_NOW = -2
-
 
 class MemberState(Enum):
     """The state of a member's reconciliation. Values are those of the records."""

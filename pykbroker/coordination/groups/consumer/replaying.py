@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup, ResolvedRegex
-from pykbroker.coordination.groups.consumer.member import LEAVING, ConsumerMember, Owned, state_of
+from pykbroker.coordination.groups.consumer.member import ConsumerMember, Owned, state_of
+from pykbroker.coordination.groups.member_group import LEAVING
 from pykbroker.wire.internal.consumer_group_current_member_assignment import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,

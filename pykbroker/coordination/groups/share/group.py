@@ -21,9 +21,6 @@ from pykbroker.coordination.outcome import Outcome
 #: Topic id to partitions.
 Partitions = dict[bytes, frozenset[int]]
 
-#: The member epoch of a request to leave.
-LEAVING = -1
-
 _FIRST_EPOCH = 1
 _RETRY_S = 0.5  # the coordinator runtime's, in Kafka
 
@@ -126,14 +123,6 @@ class ShareGroup(MemberGroup[ShareMember]):
     @property
     def settings(self) -> ShareSettings:
         return self.around.settings.of(ShareSettings)
-
-    @property
-    def session_timeout_ms(self) -> int:
-        return self.settings.session_of(self.around.group_configs(self.group_id))
-
-    @property
-    def heartbeat_interval_ms(self) -> int:
-        return self.settings.heartbeat_of(self.around.group_configs(self.group_id))
 
     def subscribes(self, topic: str) -> bool:
         """Whether its members subscribe to this topic."""

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from pykbroker.coordination.groups.share.group import LEAVING, ShareGroup, ShareMember, TopicState
+from pykbroker.coordination.groups.member_group import LEAVING
+from pykbroker.coordination.groups.share.group import ShareGroup, ShareMember, TopicState
 from pykbroker.coordination.groups.share.records import partitions_of
 from pykbroker.wire.internal.share_group_current_member_assignment import ShareGroupCurrentMemberAssignmentKey
 from pykbroker.wire.internal.share_group_member_metadata import ShareGroupMemberMetadataKey

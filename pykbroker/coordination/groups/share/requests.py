@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pykbroker.coordination.groups.member_group import existing
+from pykbroker.coordination.groups.member_group import LEAVING, existing
 from pykbroker.coordination.groups.share.describing import described
-from pykbroker.coordination.groups.share.group import LEAVING, ShareGroup
+from pykbroker.coordination.groups.share.group import ShareGroup
 from pykbroker.coordination.groups.share.heartbeats import ShareHeartbeat
 from pykbroker.coordination.outcome import Decision
 from pykbroker.metadata.features import SHARE_VERSION

@@ -7,9 +7,9 @@ from functools import partial
 from itertools import chain, compress, filterfalse, repeat
 from operator import attrgetter, ge, lt, or_
 
-from pykbroker.coordination.groups.member_group import check_not_blank, invalid
+from pykbroker.coordination.groups.member_group import LEAVING_FOR_NOW, check_not_blank, invalid
 from pykbroker.coordination.groups.streams.group import StreamsGroup
-from pykbroker.coordination.groups.streams.member import LEAVING_FOR_NOW, StreamsMember
+from pykbroker.coordination.groups.streams.member import StreamsMember
 from pykbroker.coordination.groups.streams.tasks import Tasks, tasks_of
 from pykbroker.coordination.groups.streams.topology import invalid_topology
 from pykbroker.wire.errors import ErrorCode, KafkaError

@@ -131,11 +131,6 @@ class StreamsGroup(MemberGroup[StreamsMember]):
         """The broker's settings of streams groups."""
         return self.around.settings.of(StreamsSettings)
 
-    @property
-    def own_configs(self) -> Mapping[str, str]:
-        """The settings of this group, as text."""
-        return self.around.group_configs(self.group_id)
-
     def target_of(self, member_id: str) -> TaskTuple:
         """The target assignment of a member."""
         return self.targets.get(member_id, NO_TARGET)

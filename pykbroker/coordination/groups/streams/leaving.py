@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.assigning import Assigning
 from pykbroker.coordination.groups.group import Find, find_of_kind
-from pykbroker.coordination.groups.member_group import check_instance
+from pykbroker.coordination.groups.member_group import LEAVING_FOR_NOW
 from pykbroker.coordination.groups.streams.group import StreamsGroup
 from pykbroker.coordination.groups.streams.heartbeats import StreamsAnswer
-from pykbroker.coordination.groups.streams.member import LEAVING_FOR_NOW, StreamsMember
+from pykbroker.coordination.groups.streams.member import StreamsMember
 from pykbroker.coordination.groups.streams.preparing import Prepared, encoded_before
 from pykbroker.coordination.groups.streams.records import (
     assignment_record,
@@ -40,11 +40,7 @@ def leave(
     prepared: Prepared | None,
 ) -> Outcome:
     """A heartbeat with epoch -1 or -2. Raises KafkaError UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID, and NotEncoded."""
-    if request.instance_id is None:
-        member = group.member(request.member_id)
-    else:
-        member = group.known_instance(request.instance_id)
-        check_instance(member, request.member_id, request.instance_id)
+    member = group.named(request.member_id, request.instance_id)
     log.info("Streams group %s: member %s leaves with epoch %d", group.group_id, member.member_id, request.member_epoch)
     if request.instance_id is not None and request.member_epoch == LEAVING_FOR_NOW:
         away = _left_for_now(member)

@@ -7,10 +7,6 @@ from enum import Enum
 
 from pykbroker.coordination.groups.streams.tasks import OWNS_NOTHING, OwnedTasks
 
-#: Member epochs of a request to leave: for good, or (static members) to return within the session timeout.
-LEAVING = -1
-LEAVING_FOR_NOW = -2
-
 
 class StreamsMemberState(Enum):
     """The state of a member's reconciliation. Values are those of the records."""

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from pykbroker.coordination.groups.member_group import LEAVING
 from pykbroker.coordination.groups.streams.group import GroupFacts, StreamsGroup
-from pykbroker.coordination.groups.streams.member import LEAVING, StreamsMember, state_of
+from pykbroker.coordination.groups.streams.member import StreamsMember, state_of
 from pykbroker.coordination.groups.streams.records import EncodedTasks
 from pykbroker.coordination.groups.streams.tasks import OWNS_NOTHING, OwnedTasks, Task, TaskTuple, tasks_of
 from pykbroker.coordination.groups.streams.topology import LargeValue, Topology

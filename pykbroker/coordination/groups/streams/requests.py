@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.classic.group import ClassicGroup
-from pykbroker.coordination.groups.member_group import existing, of_another_kind
+from pykbroker.coordination.groups.member_group import LEAVING, LEAVING_FOR_NOW, existing, of_another_kind
 from pykbroker.coordination.groups.records import group_tombstone
 from pykbroker.coordination.groups.streams.describing import described
 from pykbroker.coordination.groups.streams.group import StreamsGroup
 from pykbroker.coordination.groups.streams.heartbeats import StreamsAnswer, StreamsHeartbeat
 from pykbroker.coordination.groups.streams.leaving import leave
-from pykbroker.coordination.groups.streams.member import LEAVING, LEAVING_FOR_NOW
 from pykbroker.coordination.groups.streams.preparing import Encoding, NotEncoded, Prepared, preparation
 from pykbroker.coordination.outcome import Decision, Outcome
 from pykbroker.metadata.features import STREAMS_VERSION

@@ -6,26 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pykbroker.coordination.groups.consumer.settings import Bounded
+from pykbroker.coordination.groups.member_settings import Bounded, MemberSettings
 
 if TYPE_CHECKING:
     from pykbroker.config.broker import BrokerConfig
 
-_SESSION = Bounded(45_000, 45_000, 60_000)
-_HEARTBEAT = Bounded(5_000, 5_000, 15_000)
-_ASSIGNMENT = Bounded(1_000, 0, 15_000)
 _MAX_INT = 2**31 - 1
 _TASK_OFFSETS = Bounded(60_000, 15_000, _MAX_INT)
 _STANDBYS = Bounded(0, 0, 2)
 
 
 @dataclass(slots=True)
-class StreamsSettings:
+class StreamsSettings(MemberSettings):
     """Defaults are Apache Kafka's. Times in milliseconds."""
 
-    session_timeout_ms: Bounded = _SESSION
-    heartbeat_interval_ms: Bounded = _HEARTBEAT
-    assignment_interval_ms: Bounded = _ASSIGNMENT
+    kind = "streams"
+
     task_offset_interval_ms: Bounded = _TASK_OFFSETS
     standby_replicas: Bounded = _STANDBYS
     initial_rebalance_delay_ms: int = 3_000
@@ -38,10 +34,8 @@ class StreamsSettings:
     @classmethod
     def from_config(cls, config: BrokerConfig) -> StreamsSettings:
         """Read the broker's configuration."""
-        return cls(
-            session_timeout_ms=Bounded.from_config(config, "streams", "session.timeout.ms"),
-            heartbeat_interval_ms=Bounded.from_config(config, "streams", "heartbeat.interval.ms"),
-            assignment_interval_ms=Bounded.from_config(config, "streams", "assignment.interval.ms"),
+        return cls.read(
+            config,
             task_offset_interval_ms=Bounded(
                 config["group.streams.task.offset.interval.ms"],
                 config["group.streams.min.task.offset.interval.ms"],
@@ -55,18 +49,6 @@ class StreamsSettings:
             rack_aware_tags=tuple(config["group.streams.rack.aware.assignment.tags"]),
             max_size=config["group.streams.max.size"],
         )
-
-    def session_of(self, group: Mapping[str, str]) -> int:
-        """The session timeout of a group with these settings."""
-        return self.session_timeout_ms.of(group.get("streams.session.timeout.ms"))
-
-    def heartbeat_of(self, group: Mapping[str, str]) -> int:
-        """The heartbeat interval of its members."""
-        return self.heartbeat_interval_ms.of(group.get("streams.heartbeat.interval.ms"))
-
-    def assignment_interval_of(self, group: Mapping[str, str]) -> int:
-        """The least time between two target assignments (KIP-1263)."""
-        return self.assignment_interval_ms.of(group.get("streams.assignment.interval.ms"))
 
     def task_offset_interval_of(self, group: Mapping[str, str]) -> int:
         """How often its members report the offsets of their tasks."""

@@ -63,5 +63,22 @@ def test_the_lag_of_a_broker_that_is_cut_off() -> None:
         assert [value for _, value in sorted(http.metrics()[lag].items())] == [0, 0, 0]
 
 
+def test_the_bytes_of_throttled_replicas() -> None:
+    with with_http(brokers=2) as http:
+        throttled = {f"{side}.replication.throttled.replicas": "*" for side in ("leader", "follower")}
+        http.kafka.create_topic("free", 1, replication_factor=2)
+        http.kafka.create_topic("t", 1, replication_factor=2, configs=throttled)
+        http.kafka.move_leader("t", 0, to=1)
+        sent, fetched = "kafka_server_leaderreplication_byte_rate", "kafka_server_followerreplication_byte_rate"
+        http.kafka.produce("free", "v" * 1000)
+        http.kafka.wait_for_in_sync()
+        assert set(http.metrics()[sent].values()) == set(http.metrics()[fetched].values()) == {0}
+        http.kafka.produce("t", "v" * 1000)
+        http.kafka.wait_until(lambda cluster: cluster.brokers[2].partition("t", 0).log_end_offset == 1)
+        rates = http.metrics()
+        assert of(rates[sent], broker="1") > 0 == of(rates[sent], broker="2")
+        assert of(rates[fetched], broker="2") > 0 == of(rates[fetched], broker="1")
+
+
 def _by_broker(samples: Samples, name: str) -> list[float]:
     return [value for _, value in sorted(samples[_MANAGER + name].items())]

@@ -17,7 +17,7 @@ from pykbroker.storage.checkpoints import (
 )
 from pykbroker.storage.directories.closed_logs import read_looks
 from pykbroker.storage.log.log import Log
-from pykbroker.tests.storage.rounds import checkpoint_round
+from pykbroker.tests.storage.rounds import checkpoint_round, planned_checkpoints
 from pykbroker.tests.storage.support import Store, append, batch, contents
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -74,7 +74,7 @@ def test_made_again_after_the_restart(store):
 
 
 def test_made_again_while_an_older_round_of_checkpoints_is_under_way(store):
-    write = store.manager.plan_checkpoints()
+    write = planned_checkpoints(store.manager)
     store.manager.delete(store.log())
     made_again(store)
     write()
@@ -87,7 +87,7 @@ def test_made_again_while_the_first_round_of_checkpoints_is_under_way():
     log = store.log()
     append(log, batch([b"old"] * 10))
     log.delete_records_before(9)
-    write = store.manager.plan_checkpoints()
+    write = planned_checkpoints(store.manager)
     store.manager.delete(log)
     made_again(store)
     write()

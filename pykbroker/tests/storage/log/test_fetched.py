@@ -10,6 +10,7 @@ from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
 from pykbroker.storage.log.validate import Origin
 from pykbroker.tests.kit.depth import examples
+from pykbroker.tests.storage.rounds import checkpoint_round
 from pykbroker.tests.storage.support import START_MS, Store, append, batch, contents
 from pykbroker.wire.batch_header import patch_batch
 from pykbroker.wire.control_records import EndTxnMarker, encode_end_txn_batch
@@ -187,7 +188,7 @@ def test_a_log_that_starts_over_forgets_all_before() -> None:
     assert (log.log_start_offset, log.high_watermark, log.log_end_offset) == (500, 500, 500)
     assert log.epochs.entries() == []
     assert producers(log) == []
-    store.manager.plan_checkpoints()()
+    checkpoint_round(store.manager)
     store.start()
     log = store.log(SMALL)
     assert (log.log_start_offset, log.log_end_offset) == (500, 500)

@@ -21,7 +21,7 @@ from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.flushing import FlushPlan
 from pykbroker.storage.log.log import Log
 from pykbroker.storage.log.reading import ReadPlan
-from pykbroker.tests.storage.rounds import checkpoint_round, flush_round, retention_round
+from pykbroker.tests.storage.rounds import checkpoint_round, flush_round, planned_checkpoints, retention_round
 from pykbroker.tests.storage.seeds import seeds
 from pykbroker.tests.storage.support import START_MS, TOPIC_ID, Store, append, append_marker, batch, contents
 from pykbroker.wire.batch_header import iter_batches
@@ -239,7 +239,7 @@ class Worker:
         elif read is not None and self.random.random() < 0.5:
             self.begun.append(partial(self.end_read, self.values, read))
         else:
-            self.begun.append(self.store.manager.plan_checkpoints())
+            self.begun.append(planned_checkpoints(self.store.manager))
 
     def end_what_has_begun(self) -> None:
         begun, self.begun = self.begun, []

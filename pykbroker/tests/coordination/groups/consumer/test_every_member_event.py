@@ -10,7 +10,8 @@ from enum import Enum, auto
 
 import pytest
 
-from pykbroker.coordination.groups.consumer.member import LEAVING_FOR_NOW, MemberState
+from pykbroker.coordination.groups.consumer.member import MemberState
+from pykbroker.coordination.groups.member_group import LEAVING_FOR_NOW
 from pykbroker.tests.coordination.groups.consumer.every_event import (
     FENCED,
     FENCED_INSTANCE,

@@ -4,7 +4,7 @@ import pytest
 
 from pykbroker.coordination.groups.consumer.group import ConsumerGroupState
 from pykbroker.coordination.groups.consumer.member import MemberState
-from pykbroker.coordination.groups.consumer.settings import Bounded
+from pykbroker.coordination.groups.member_settings import Bounded
 from pykbroker.tests.coordination.groups.consumer.harness import (
     REBALANCE_MS,
     SESSION_MS,

@@ -15,7 +15,8 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup, ConsumerGroupState
-from pykbroker.coordination.groups.consumer.member import LEAVING, LEAVING_FOR_NOW, MemberState
+from pykbroker.coordination.groups.consumer.member import MemberState
+from pykbroker.coordination.groups.member_group import LEAVING, LEAVING_FOR_NOW
 from pykbroker.coordination.groups.shard import GroupShard
 from pykbroker.tests.coordination.groups.consumer.harness import SESSION_MS, Client, ConsumerHarness, persisted, settle
 from pykbroker.tests.kit.cluster import GROUP
