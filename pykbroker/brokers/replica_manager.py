@@ -90,12 +90,14 @@ class ReplicaManager:
         the wait is over when all are.
         """
         self._partitions, self._epoch, self.registered = partitions, epoch, True
-        self._runtime.timers.after(self._round_ms, partial(self._look_for_lag, epoch))
+        self._runtime.timers.after(self._round_ms, partial(self._look_for_lag, dormant, epoch))
         opened = [each for each in partitions.values() if each.opened_log is not None]
         for partition in opened:
             partition.take_role()
-        closed = [each for each in partitions.values() if each.opened_log is None and len(each.replicas) > 1]
-        return dormant.open(closed)
+        return dormant.open(self._closed())
+
+    def _closed(self) -> list[Partition]:
+        return [each for each in self._partitions.values() if each.opened_log is None and len(each.replicas) > 1]
 
     def end(self) -> None:
         """The broker has stopped: its replicas neither lead nor follow."""
@@ -113,10 +115,15 @@ class ReplicaManager:
     def _round_ms(self) -> int:
         return max(self.lag_ms // 2, _SHORTEST_ROUND_MS)
 
-    def _look_for_lag(self, epoch: int) -> None:
-        """Look at all partitions that are led, some in each turn, and again after half the time that a replica may lag."""
+    def _look_for_lag(self, dormant: DormantLogs, epoch: int) -> None:
+        """Look at all partitions that are led, some in each turn, and again after half the time that a replica may lag. Logs that could not
+        be opened, since a disk was full, are tried again.
+        """
         if self._epoch != epoch or not self.registered:
             return
+        if not any(each.directory.offline for each in self._logs.directories):
+            refused = [each for each in self._closed() if each not in dormant.partitions]
+            dormant.open(refused).or_log("opening replicas of %d again", self.node_id)
         led = [each for each in self._partitions.values() if each.led is not None]
 
         def steps() -> Steps:
@@ -126,7 +133,7 @@ class ReplicaManager:
                 yield _WEIGHT
 
         self._runtime.slices.add(steps())
-        self._runtime.timers.after(self._round_ms, partial(self._look_for_lag, epoch))
+        self._runtime.timers.after(self._round_ms, partial(self._look_for_lag, dormant, epoch))
 
     # -- what partitions ask for --------------------------------------------------------------------------------------
 

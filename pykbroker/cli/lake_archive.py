@@ -27,14 +27,8 @@ from pykbroker.cli.lake_options import (
 from pykbroker.cli.lake_progress import watched
 from pykbroker.cli.option_values import with_option_values
 from pykbroker.cli.options import (
-    BOOTSTRAP,
-    TIMEOUT,
-    Bootstrap,
-    CommandConfig,
     ConnectionOptions,
     Json,
-    Timeout,
-    connect,
 )
 from pykbroker.cli.output import Output, counted
 from pykbroker.cli.signals import all_end_as_ctrl_c, ends_are_noted
@@ -145,12 +139,11 @@ def _show_archive(out: Output, state: Any) -> None:
         out.remark(f"{lost:,} offsets expired before they were read; `pykbroker lake status` shows where.")
 
 
+@with_option_values
 def status(
     at: At,
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    cluster: ConnectionOptions,
     as_json: Json = False,
     master: Master = None,
     conf: Conf = None,
@@ -170,9 +163,9 @@ def status(
         use = disk_use(book.folder)
     rows = as_numbers(entry)
     headings = ["topic", "partition", "begin", "until", "rows", "lost"]
-    if bootstrap is not None or command_config is not None:
+    if cluster.bootstrap is not None or cluster.command_config is not None:
         headings.append("behind")
-        with connect(bootstrap, timeout, command_config) as client:
+        with cluster.connect() as client:
             partitions = [TopicPartition(row["topic"], row["partition"]) for row in rows]
             ends = existing_ends(client, partitions, isolation=READ_COMMITTED)
         for row in rows:

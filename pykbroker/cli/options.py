@@ -61,14 +61,9 @@ class ConnectionOptions:
 
     def connect(self) -> Client:
         """Return a client. Raises UsageError."""
-        return connect(self.bootstrap, self.timeout, self.command_config)
-
-
-def connect(bootstrap: str | None, timeout: float, command_config: Path | None = None) -> Client:
-    """Return the client that the shared options describe. Raises UsageError."""
-    settings = config_file.read(command_config)
-    config_file.warn_of_unknown(settings)
-    return connect_by(settings, address(bootstrap, settings), timeout)
+        settings = config_file.read(self.command_config)
+        config_file.warn_of_unknown(settings)
+        return connect_by(settings, address(self.bootstrap, settings), self.timeout)
 
 
 def connect_by(settings: Mapping[str, str], bootstrap: str, timeout: float) -> Client:

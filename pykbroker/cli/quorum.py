@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
+from pykbroker.cli.option_values import with_option_values
+from pykbroker.cli.options import ConnectionOptions, Json
 from pykbroker.cli.output import Output
 from pykbroker.cli.times import format_ms
 from pykbroker.client.errors import ClientError
@@ -13,16 +14,15 @@ from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.messages.describe_quorum import DescribeQuorumResponsePartitionData, ReplicaState
 
 
+@with_option_values
 def quorum(
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
 ) -> None:
     """Show the voters and observers of the metadata log, and how far behind its end each is."""
     out = Output(as_json=as_json)
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         connection = client.any()
         if not connection.supports(ApiKey.DESCRIBE_QUORUM):
             raise ClientError(f"{connection.address} has no KRaft quorum, so its metadata is elsewhere.")

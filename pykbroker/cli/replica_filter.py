@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.completion import topic_names
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
+from pykbroker.cli.option_values import with_option_values
+from pykbroker.cli.options import ConnectionOptions, Json
 from pykbroker.cli.output import Output
 from pykbroker.client.client import Client
 from pykbroker.client.errors import ClientError, refusal
@@ -24,14 +25,13 @@ _TOPIC = 2  # resource type of settings
 _MIN_ISR = "min.insync.replicas"
 
 
+@with_option_values
 def replicas(
     topics: Annotated[
         list[str] | None, typer.Argument(metavar="TOPIC", autocompletion=topic_names, help="Topics; all where none.")
     ] = None,
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
     under_replicated: Annotated[
         bool, typer.Option("--under-replicated", help="with a replica that is out of sync.", rich_help_panel=_ONLY)
@@ -49,7 +49,7 @@ def replicas(
 ) -> None:
     """Show replicas: leader, in sync (ISR), eligible leaders (ELR), last known ELR, offline."""
     out = Output(as_json=as_json)
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         try:
             names = topics or [topic.name or "" for topic in client.metadata(None).topics]
             found = read_replicas(client, names, may_lack=not topics)  # one may be deleted meanwhile

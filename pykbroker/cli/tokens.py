@@ -12,14 +12,8 @@ import typer
 from pykbroker.cli.acl_words import principal
 from pykbroker.cli.option_values import with_option_values
 from pykbroker.cli.options import (
-    BOOTSTRAP,
-    TIMEOUT,
-    Bootstrap,
-    CommandConfig,
     ConnectionOptions,
     Json,
-    Timeout,
-    connect,
 )
 from pykbroker.cli.output import Output
 from pykbroker.cli.times import format_ms, parse_duration
@@ -78,11 +72,10 @@ def list_tokens(
 
 
 @app.command("create")
+@with_option_values
 def create_token(
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
     owner: Annotated[str | None, typer.Option("--owner", help="The owner, User:bob or bob; else yourself.")] = None,
     renewer: Annotated[
@@ -105,8 +98,8 @@ def create_token(
         max_lifetime_ms=_USUAL if max_life is None else parse_duration(max_life),
     )
     with (
-        new_file(write_config, bootstrap, command_config) as write,
-        connect(bootstrap, timeout, command_config) as client,
+        new_file(write_config, at.bootstrap, at.command_config) as write,
+        at.connect() as client,
     ):
         broker = client.any()
         if owner is not None:

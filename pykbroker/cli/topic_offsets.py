@@ -9,7 +9,8 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from pykbroker.cli.completion import topic_names
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
+from pykbroker.cli.option_values import with_option_values
+from pykbroker.cli.options import ConnectionOptions, Json
 from pykbroker.cli.output import Output
 from pykbroker.cli.times import format_ms, parse_when
 from pykbroker.client.client import Client
@@ -36,14 +37,13 @@ class OffsetAndTimestamp(NamedTuple):
     timestamp: int | None
 
 
+@with_option_values
 def offsets(
     topics: Annotated[
         list[str], typer.Argument(metavar="TOPIC", autocompletion=topic_names, help="One topic or several.")
     ],
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    cluster: ConnectionOptions,
     as_json: Json = False,
     partition: Annotated[
         list[int] | None, typer.Option("--partition", "-p", min=0, help="Only this partition; may be repeated.")
@@ -61,7 +61,7 @@ def offsets(
     """Show where each partition begins and ends; with --at, the offset there and its record's timestamp."""
     out = Output(as_json=as_json)
     isolation = READ_COMMITTED if committed else READ_UNCOMMITTED
-    with connect(bootstrap, timeout, command_config) as client:
+    with cluster.connect() as client:
         try:
             everywhere = [found for topic in topics for found in _partitions(client, topic, partition or [])]
             if at is None:

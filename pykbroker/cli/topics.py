@@ -9,14 +9,8 @@ import typer
 from pykbroker.cli.completion import topic_names, topic_setting_names, topic_settings
 from pykbroker.cli.option_values import with_option_values
 from pykbroker.cli.options import (
-    BOOTSTRAP,
-    TIMEOUT,
-    Bootstrap,
-    CommandConfig,
     ConnectionOptions,
     Json,
-    Timeout,
-    connect,
     name_and_value,
 )
 from pykbroker.cli.output import Output, counted
@@ -107,12 +101,11 @@ def list_topics(
 
 
 @app.command()
+@with_option_values
 def create(
     names: Names,
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
     partitions: Annotated[
         int | None,
@@ -151,11 +144,11 @@ def create(
             )
             for name in names
         ],
-        timeout_ms=int(timeout * 1000),
+        timeout_ms=int(at.timeout * 1000),
         validate_only=dry_run,
     )
     fine = {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS} if if_not_exists else {ErrorCode.NONE}
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         answers = client.controller().call(request, CreateTopicsResponse).topics
         made = [answer.name for answer in answers if not answer.error_code]
         if made and not dry_run:
@@ -325,12 +318,11 @@ def _add_partitions(
 
 
 @app.command()
+@with_option_values
 def delete(
     names: Names,
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     if_exists: Annotated[bool, typer.Option("--if-exists", help="Ignore topics that do not exist.")] = False,
@@ -338,9 +330,9 @@ def delete(
     """Delete topics and all their records."""
     out = Output(as_json=as_json)
     confirm(out, f"Delete {', '.join(names)} with all records?", yes=yes)
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         controller = client.controller()
-        request = DeleteTopicsRequest(timeout_ms=int(timeout * 1000))
+        request = DeleteTopicsRequest(timeout_ms=int(at.timeout * 1000))
         if controller.version(request.API_KEY) >= _TOPICS_IN_DELETE_SINCE:
             request.topics = [DeleteTopicState(name=name) for name in names]
         else:

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from pykbroker.cli.completion import topic_names
-from pykbroker.cli.options import BOOTSTRAP, TIMEOUT, Bootstrap, CommandConfig, Json, Timeout, connect
+from pykbroker.cli.option_values import with_option_values
+from pykbroker.cli.options import ConnectionOptions, Json
 from pykbroker.cli.output import Output
 from pykbroker.cli.times import format_ms
 from pykbroker.client.errors import ClientError, UsageError, refusal
@@ -20,12 +21,11 @@ from pykbroker.wire.messages.describe_producers import ProducerState
 _NO_TRANSACTION = -1
 
 
+@with_option_values
 def producers(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", autocompletion=topic_names)],
     *,
-    bootstrap: Bootstrap = BOOTSTRAP,
-    timeout: Timeout = TIMEOUT,
-    command_config: CommandConfig = None,
+    at: ConnectionOptions,
     as_json: Json = False,
     partition: Annotated[
         list[int] | None, typer.Option("--partition", "-p", min=0, help="Only this partition; may be repeated.")
@@ -35,7 +35,7 @@ def producers(
     """Show the active producers of a topic's partitions; --open finds what holds back the last stable offset."""
     out = Output(as_json=as_json)
     rows: list[dict[str, Any]] = []
-    with connect(bootstrap, timeout, command_config) as client:
+    with at.connect() as client:
         try:
             known = sorted(p.partition_index for p in client.topic(topic).partitions)
             if missing := set(partition or []) - set(known):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
 from pykbroker.controller.reassignments import Reassignment
@@ -320,3 +322,16 @@ def test_a_broker_that_crashed_is_recovered_in_a_thread_while_others_serve(
     assert world.copies() == [[(0, b"a"), (1, b"b"), (2, b"c")]] * 3
     assert world.on(1, "made-again").log.log_end_offset == 0
     assert world.cluster.brokers[1].store.recovered == 2
+
+
+def test_a_replica_whose_disk_was_full_when_it_was_made_follows_when_there_is_room(world: OwnCopies) -> None:
+    world.disk.fail = lambda _, what: OSError(errno.ENOSPC, "full") if "/data/3/u-0" in what else None
+    world.create(NewTopic("u", assignments=[(0, [1, 2, 3])]))
+    world.pass_time(2 * LAG_MS)
+    assert sorted(world.image.topics["u"].partitions[0].isr) == [1, 2]
+    world.disk.fail = None
+    world.pass_time(LAG_MS)
+    assert sorted(world.image.topics["u"].partitions[0].isr) == [1, 2, 3]
+    world.produce(b"a", topic="u")
+    world.turns()
+    assert world.copies("u") == [[(0, b"a")]] * 3
