@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.streams.checking import check_request
 from pykbroker.coordination.groups.streams.configuring import StreamsStatus
-from pykbroker.coordination.groups.streams.preparing import Encoding, Preparation, Unprepared
+from pykbroker.coordination.groups.streams.preparing import Preparation, UnencodedTasks, Unprepared
 from pykbroker.coordination.groups.streams.requests import check_served, heartbeat
 from pykbroker.coordination.groups.streams.settings import StreamsSettings
 from pykbroker.coordination.groups.streams.topology import check_topics, words_of
@@ -75,7 +75,7 @@ def _beat(
 def _prepared(broker: Broker, preparation: Unprepared) -> Deferred[Prepared]:
     """What is made in a thread; of a topology all but the look at the topics."""
     runtime = broker.runtime
-    if isinstance(preparation, Encoding):
+    if isinstance(preparation, UnencodedTasks):
         return attempt(runtime.offload_read, preparation.encoded)
     assert isinstance(preparation, Preparation)
 

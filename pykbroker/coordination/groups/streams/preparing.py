@@ -143,7 +143,7 @@ def encoded_before(prepared: Prepared | None, of: StreamsMember | TaskTuple) -> 
 
 
 @dataclass(slots=True)
-class Encoding(Unprepared):
+class UnencodedTasks(Unprepared):
     """A value of a record."""
 
     of: StreamsMember | TaskTuple

@@ -11,7 +11,7 @@ from pykbroker.coordination.groups.streams.describing import described
 from pykbroker.coordination.groups.streams.group import StreamsGroup
 from pykbroker.coordination.groups.streams.heartbeats import StreamsAnswer, StreamsHeartbeat
 from pykbroker.coordination.groups.streams.leaving import leave
-from pykbroker.coordination.groups.streams.preparing import Encoding, NotEncoded, Prepared, preparation
+from pykbroker.coordination.groups.streams.preparing import NotEncoded, Prepared, UnencodedTasks, preparation
 from pykbroker.coordination.outcome import Decision, Outcome
 from pykbroker.metadata.features import STREAMS_VERSION
 from pykbroker.runtime.waits import Deferred
@@ -60,7 +60,7 @@ def heartbeat(
         return Decision(reply, _beat(shard, group, beat))
     except NotEncoded as error:
         known = group.topology if isinstance(group, StreamsGroup) else None
-        return Encoding(error.of, prepared or Prepared(known))
+        return UnencodedTasks(error.of, prepared or Prepared(known))
 
 
 def _beat(shard: GroupShard, group: Group | None, beat: StreamsHeartbeat) -> Outcome:
