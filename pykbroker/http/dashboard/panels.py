@@ -186,6 +186,26 @@ ROWS: Final[dict[str, tuple[Panel, ...]]] = {
             (_rate(f"{_REPLICAS}_isrexpands_total"), "ISR expands"),
         ),
         _lines(
+            "Records that replicas lack",
+            "short",
+            (
+                "max by (instance, broker) (kafka_server_replicafetchermanager_maxlag{@})",
+                "{{instance}} broker {{broker}}",
+            ),
+        ),
+        _lines(
+            "Throttled replication",
+            "Bps",
+            (
+                "sum by (instance, broker) (kafka_server_leaderreplication_byte_rate{@})",
+                "sent by {{instance}} broker {{broker}}",
+            ),
+            (
+                "sum by (instance, broker) (kafka_server_followerreplication_byte_rate{@})",
+                "fetched by {{instance}} broker {{broker}}",
+            ),
+        ),
+        _lines(
             "Producer ids and fetch sessions",
             "short",
             (f"sum({_REPLICAS}_produceridcount{{@}})", "producer ids"),
