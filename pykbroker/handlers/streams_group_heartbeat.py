@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.streams.checking import check_request
 from pykbroker.coordination.groups.streams.configuring import StreamsStatus
-from pykbroker.coordination.groups.streams.preparing import Preparation
+from pykbroker.coordination.groups.streams.preparing import Preparation, UnencodedTasks, Unprepared
 from pykbroker.coordination.groups.streams.requests import check_served, heartbeat
 from pykbroker.coordination.groups.streams.settings import StreamsSettings
 from pykbroker.coordination.groups.streams.topology import check_topics, words_of
@@ -61,10 +61,10 @@ def _work(
 def _beat(
     broker: Broker, ctx: RequestContext, request: StreamsGroupHeartbeatRequest, prepared: Prepared | None
 ) -> Deferred[StreamsGroupHeartbeatResponse]:
-    """The group's answer, once what it needs of a large topology is made."""
+    """The group's answer, once what it needs of a large topology, or of many tasks, is made."""
 
-    def found(answer: StreamsAnswer | Preparation) -> Deferred[StreamsGroupHeartbeatResponse]:
-        if isinstance(answer, Preparation):
+    def found(answer: StreamsAnswer | Unprepared) -> Deferred[StreamsGroupHeartbeatResponse]:
+        if isinstance(answer, Unprepared):
             ctx.in_slices = True
             return _prepared(broker, answer).chain(lambda made: _beat(broker, ctx, request, made))
         return as_wait(in_slices(broker, ctx, _answered(broker, ctx, request.group_id, answer)))
@@ -72,9 +72,12 @@ def _beat(
     return as_wait(broker.groups.ask(request.group_id, heartbeat, ctx, request, prepared)).chain(found)
 
 
-def _prepared(broker: Broker, preparation: Preparation) -> Deferred[Prepared]:
-    """What is made of a topology: in a thread, but for the look at the topics."""
+def _prepared(broker: Broker, preparation: Unprepared) -> Deferred[Prepared]:
+    """What is made in a thread; of a topology all but the look at the topics."""
     runtime = broker.runtime
+    if isinstance(preparation, UnencodedTasks):
+        return attempt(runtime.offload_read, preparation.encoded)
+    assert isinstance(preparation, Preparation)
 
     def counted(prepared: Prepared) -> Deferred[Prepared]:
         return as_wait(runtime.slices.run(preparation.topics(prepared)))

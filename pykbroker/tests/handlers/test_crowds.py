@@ -40,6 +40,7 @@ from pykbroker.wire.messages.offset_commit import (
 )
 from pykbroker.wire.messages.share_fetch import FetchPartition, FetchTopic, ShareFetchRequest
 from pykbroker.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from pykbroker.wire.messages.streams_group_describe import StreamsGroupDescribeRequest
 from pykbroker.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, Subtopology, Topology
 from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
@@ -529,6 +530,45 @@ def _naming(kind: str, names: list[str]) -> Message:
     return StreamsGroupHeartbeatRequest(
         "g", "m", rebalance_timeout_ms=1000, topology=Topology(0, of_each), active_tasks=[], standby_tasks=[], warmup_tasks=[], process_id="p"
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(("subtopologies", "partitions"), [(3000, 1), (1, 6000)])
+@pytest.mark.deep(but=1)
+def test_a_member_of_a_streams_group_has_thousands_of_tasks(subtopologies: int, partitions: int) -> None:
+    """It is assigned them, leaves for now, and another takes its place: each time all of them are in one record."""
+    delays = {"group_streams_initial_rebalance_delay_ms": "0", "group_streams_assignment_interval_ms": "0"}
+    world = quiet(Counted(auto_create_topics_enable="false", **delays))
+    names = [f"t-{number}" for number in range(subtopologies)]
+    world.create(*(NewTopic(name, partitions, 1) for name in names))
+    world.coordinator("g")
+    topology = Topology(0, [Subtopology(name, [name]) for name in names])
+    said = {
+        "rebalance_timeout_ms": 1000,
+        "active_tasks": [],
+        "standby_tasks": [],
+        "warmup_tasks": [],
+        "process_id": "p",
+    }
+    joins = partial(StreamsGroupHeartbeatRequest, "g", instance_id="i", topology=topology, **said)
+
+    def member(name: str) -> Any:
+        shards = [each.shard for each in world.broker.groups.shards.loaded.values()]
+        (group,) = (shard.groups["g"] for shard in shards if "g" in shard.groups)
+        return group.members[name]
+
+    begin(world)
+    answered(world, joins(member_id="m"), 1)
+    answered(world, StreamsGroupHeartbeatRequest("g", "m", member("m").epoch, instance_id="i"), 1)
+    assert len(member("m").assigned.active) == subtopologies * partitions
+    answered(world, StreamsGroupHeartbeatRequest("g", "m", -2, instance_id="i"), 1)
+    answered(world, joins(member_id="n"), 1)
+    assert len(member("n").assigned.active) == subtopologies * partitions
+    assert world.longest <= MOST
+    assigned = member("n").assigned
+    quiet(world).restart()
+    world.counts = False
+    answered(world, StreamsGroupDescribeRequest(["g"]), 1)  # its coordinator loads meanwhile
+    assert member("n").assigned == assigned
 
 
 def test_a_member_that_offers_more_protocols_than_any_client_is_refused() -> None:

@@ -76,7 +76,7 @@ RULES: dict[str, tuple[Any, str, Any]] = {
 }
 #: Rules of a streams group.
 RULES_OF_STREAMS: dict[str, tuple[Any, str, Any]] = {
-    "a task is given back before another takes it": (_Step, "_active_is_free", lambda self, task: True),
+    "a task is given back before another takes it": (_Step, "_taken_of_active", lambda self, tasks: frozenset()),
     "sessions end": (StreamsDeadlines, "restart_session", lambda self, member_id, timeout_ms: None),
     "each task is assigned": (sticky, "assign_sticky", without_one),
 }

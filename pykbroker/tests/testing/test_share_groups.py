@@ -11,6 +11,7 @@ import pytest
 from pykbroker.client.client import Client, parse_bootstrap
 from pykbroker.testing import Kafka
 from pykbroker.testing.share_groups import DeliveredRange
+from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.share_fetch import (
     AcknowledgementBatch,
     FetchPartition,
@@ -27,8 +28,9 @@ SETTINGS = {"group.share.min.heartbeat.interval.ms": 200, "group.share.heartbeat
 class Worker:
     """A member of the share group ``work``, which reads partition 0 of ``jobs``."""
 
-    def __init__(self, client: Client, kafka: Kafka) -> None:
+    def __init__(self, client: Client, kafka: Kafka, member: str = MEMBER) -> None:
         self._client = client
+        self._member = member
         (self._topic,) = kafka.node.cluster.metadata.image.topics_by_id.keys() - self._internal(kafka)
         self._epoch = 0
         self._session = 0
@@ -40,7 +42,7 @@ class Worker:
     def beat(self, epoch: int | None = None) -> None:
         request = ShareGroupHeartbeatRequest(
             "work",
-            MEMBER,
+            self._member,
             self._epoch if epoch is None else epoch,
             subscribed_topic_names=["jobs"] if self._epoch == 0 else None,
         )
@@ -48,10 +50,10 @@ class Worker:
         assert answer.error_code == 0, answer.error_message
         self._epoch = answer.member_epoch
 
-    def fetch(self, *acknowledged: AcknowledgementBatch) -> None:
+    def fetch(self, *acknowledged: AcknowledgementBatch, code: ErrorCode = ErrorCode.NONE) -> None:
         request = ShareFetchRequest(
             "work",
-            MEMBER,
+            self._member,
             share_session_epoch=self._session,
             max_wait_ms=500,
             min_bytes=1,
@@ -61,14 +63,14 @@ class Worker:
             topics=[FetchTopic(self._topic, [FetchPartition(0, acknowledgement_batches=list(acknowledged))])],
         )
         answer = self._client.leader("jobs", 0).call(request, ShareFetchResponse)
-        assert answer.error_code == 0, answer.error_message
+        assert answer.error_code == code, answer.error_message
         self._session += 1
 
 
 @contextmanager
-def working(kafka: Kafka) -> Iterator[Worker]:
+def working(kafka: Kafka, member: str = MEMBER) -> Iterator[Worker]:
     with Client(parse_bootstrap(kafka.bootstrap_servers), timeout_s=30) as client:
-        yield Worker(client, kafka)
+        yield Worker(client, kafka, member)
 
 
 @pytest.mark.parametrize("how", ["reset", "restore"])
@@ -86,6 +88,22 @@ def test_a_life_that_ends_with_records_acquired_leaves_no_error(how: str) -> Non
             kafka.wait_for_share_group("work", lambda group: group.partitions["jobs", 0].acquired)
             kafka.reset() if how == "reset" else kafka.restore("before")
         assert not [line for line in kafka.log_lines if " WARNING " in line or " ERROR " in line]
+
+
+@pytest.mark.parametrize("how", ["reset", "restore"])
+def test_share_sessions_of_a_life_that_has_ended_take_no_room(how: str) -> None:
+    with Kafka({**SETTINGS, "group.share.max.share.sessions": 1}) as kafka:
+        kafka.create_topic("jobs")
+        kafka.snapshot("before")
+        for _ in range(3):
+            with working(kafka) as worker, working(kafka, str(uuid.UUID(int=8))) as other:
+                worker.beat()
+                kafka.wait_for_share_group("work", lambda group: ("jobs", 0) in group.partitions)
+                worker.fetch()
+                other.fetch(code=ErrorCode.SHARE_SESSION_LIMIT_REACHED)
+                kafka.reset() if how == "reset" else kafka.restore("before")
+            if how == "reset":
+                kafka.create_topic("jobs")
 
 
 def test_a_share_group_from_its_first_member_to_its_end() -> None:

@@ -8,10 +8,13 @@ StreamsGroup.
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import compress, repeat
+from operator import eq
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.member_group import MemberGroup, take
@@ -138,17 +141,19 @@ class StreamsGroup(MemberGroup[StreamsMember]):
 
     # The processes that have tasks (``TaskHolders``)
 
-    def runs(self, task: Task) -> str | None:
-        """The process for which a task is active, or that has yet to give it up."""
-        return self._running.get(task)
+    def running(self, tasks: AbstractSet[Task], process_id: str | None = None) -> AbstractSet[Task]:
+        """Those that are active for a process, or for any, or that it has yet to give up."""
+        if process_id is None:
+            return tasks & self._running.keys()
+        return {*compress(tasks, map(eq, map(self._running.get, tasks), repeat(process_id)))}
 
-    def stands_by(self, task: Task, process_id: str) -> bool:
-        """Whether a process has a standby task, or has yet to give it up."""
-        return (task, process_id) in self._standby
+    def standing_by(self, tasks: AbstractSet[Task], process_id: str) -> AbstractSet[Task]:
+        """Those that a process has as standby tasks, or has yet to give up."""
+        return {*compress(tasks, map(self._standby.__contains__, zip(tasks, repeat(process_id), strict=False)))}
 
-    def warms_up(self, task: Task, process_id: str) -> bool:
-        """The same of a warm-up task."""
-        return (task, process_id) in self._warmup
+    def warming_up(self, tasks: AbstractSet[Task], process_id: str) -> AbstractSet[Task]:
+        """The same of warm-up tasks."""
+        return {*compress(tasks, map(self._warmup.__contains__, zip(tasks, repeat(process_id), strict=False)))}
 
     # Changes; called by ``replaying`` alone
 
@@ -181,9 +186,8 @@ class StreamsGroup(MemberGroup[StreamsMember]):
             return
         process = member.process_id
         for tasks in (member.assigned, member.revoking):
-            for task in tasks.active:
-                if self._running.get(task) == process:
-                    del self._running[task]
+            own = self.running(tasks.active.keys(), process)
+            deque(map(self._running.pop, own), maxlen=0)
             take(self._standby, [(task, process) for task in tasks.standby])
             take(self._warmup, [(task, process) for task in tasks.warmup])
 

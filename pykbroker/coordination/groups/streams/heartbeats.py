@@ -23,7 +23,7 @@ from pykbroker.coordination.groups.streams.checking import (
 from pykbroker.coordination.groups.streams.configuring import ConfiguredTopology, StreamsStatus, configure, counts_of
 from pykbroker.coordination.groups.streams.group import NO_OFFSETS, GroupFacts, StreamsGroup, TaskOffsets
 from pykbroker.coordination.groups.streams.member import StreamsMember, StreamsMemberState
-from pykbroker.coordination.groups.streams.preparing import Prepared
+from pykbroker.coordination.groups.streams.preparing import Prepared, encoded_before
 from pykbroker.coordination.groups.streams.reconciling import TaskGoal, reconcile
 from pykbroker.coordination.groups.streams.records import (
     assignment_record,
@@ -79,7 +79,7 @@ class StreamsHeartbeat:
 
     def beat(self, group: StreamsGroup, *, is_new: bool = False) -> Outcome:
         """Join or heartbeat. Raises KafkaError GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH,
-        UNRELEASED_INSTANCE_ID, FENCED_INSTANCE_ID, INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY and UNKNOWN_SERVER_ERROR.
+        UNRELEASED_INSTANCE_ID, FENCED_INSTANCE_ID, INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY and UNKNOWN_SERVER_ERROR; and NotEncoded.
         """
         if self.request.member_epoch == 0:
             self._check_room(group)
@@ -95,7 +95,8 @@ class StreamsHeartbeat:
         epoch, target = self._target(group, stated, facts, configured, offsets, delayed=delay_ms > 0)
         after = self._reconciled(group, stated, epoch, target)
         if after != stated:
-            self.records.append(assignment_record(group.group_id, after))
+            encoded = encoded_before(self.prepared, after)
+            self.records.append(assignment_record(group.group_id, after, encoded))
         endpoint_epoch = _endpoint_epoch(group, before, after)
         answer = self._answer(group, before, after, configured, endpoint_epoch)
         answer.status = self._all_statuses(group, after, configured, facts)
@@ -151,11 +152,12 @@ class StreamsHeartbeat:
         check_released(former, request.member_id, instance_id)
         member = replace(former, member_id=request.member_id, epoch=0, previous_epoch=0)
         self.former = former
+        target = group.target_of(former.member_id)
         self.records += [
             *member_tombstones(group.group_id, former.member_id),
             member_record(group.group_id, member),
-            target_record(group.group_id, member.member_id, group.target_of(former.member_id)),
-            assignment_record(group.group_id, member),
+            target_record(group.group_id, member.member_id, target, encoded_before(self.prepared, target)),
+            assignment_record(group.group_id, member, encoded_before(self.prepared, member)),
         ]
         return member
 

@@ -13,6 +13,7 @@ from pykbroker.coordination.groups.member_group import LEAVING_FOR_NOW
 from pykbroker.coordination.groups.streams.group import StreamsGroup
 from pykbroker.coordination.groups.streams.heartbeats import StreamsAnswer
 from pykbroker.coordination.groups.streams.member import StreamsMember
+from pykbroker.coordination.groups.streams.preparing import Prepared, encoded_before
 from pykbroker.coordination.groups.streams.records import (
     assignment_record,
     epoch_record,
@@ -32,13 +33,18 @@ log = logging.getLogger(__name__)
 
 
 def leave(
-    group: StreamsGroup, request: StreamsGroupHeartbeatRequest, reply: Deferred[StreamsAnswer], find: Find
+    group: StreamsGroup,
+    request: StreamsGroupHeartbeatRequest,
+    reply: Deferred[StreamsAnswer],
+    find: Find,
+    prepared: Prepared | None,
 ) -> Outcome:
-    """A heartbeat with epoch -1 or -2. Raises KafkaError UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID."""
+    """A heartbeat with epoch -1 or -2. Raises KafkaError UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID, and NotEncoded."""
     member = group.named(request.member_id, request.instance_id)
     log.info("Streams group %s: member %s leaves with epoch %d", group.group_id, member.member_id, request.member_epoch)
     if request.instance_id is not None and request.member_epoch == LEAVING_FOR_NOW:
-        records = [assignment_record(group.group_id, _left_for_now(member))]
+        away = _left_for_now(member)
+        records = [assignment_record(group.group_id, away, encoded_before(prepared, away))]
     else:
         records = fence(group, [member])
     response = StreamsGroupHeartbeatResponse(member_id=member.member_id, member_epoch=request.member_epoch)

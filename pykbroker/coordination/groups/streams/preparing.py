@@ -1,4 +1,5 @@
 """What is made of a large topology before the group's step, in a thread: 6,000 subtopologies are a million lines, which would hold all clients.
+So it is with a record of tasks of many subtopologies, which the step finds that it has to write (``NotEncoded``).
 
 It is made of what no later change can touch: the request, the group's topology, and how many partitions topics have. The step takes it
 if that is still so (``preparation``), else it is made again.
@@ -6,12 +7,13 @@ if that is still so (``preparation``), else it is made again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.consumer.metadata_hash import hash_topics
 from pykbroker.coordination.groups.streams.configuring import ConfiguredTopology, configure, counts_of
 from pykbroker.coordination.groups.streams.group import StreamsGroup
+from pykbroker.coordination.groups.streams.records import EncodedTasks, has_many_tasks
 from pykbroker.coordination.groups.streams.topology import MANY_NAMES, Topology, topology_of
 from pykbroker.wire.errors import KafkaError
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
     from pykbroker.coordination.groups.group import Group
+    from pykbroker.coordination.groups.streams.member import StreamsMember
+    from pykbroker.coordination.groups.streams.tasks import TaskTuple
     from pykbroker.metadata.image import MetadataImage
     from pykbroker.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
     from pykbroker.wire.messages.streams_group_heartbeat import Topology as NamedTopology
@@ -43,6 +47,8 @@ class Prepared:
     #: What the brought topology is refused with, and what the configuration.
     error: KafkaError | None = None
     fault: KafkaError | None = None
+    #: Values of records that the step writes.
+    encoded: tuple[EncodedTasks, ...] = ()
 
     def topology(self) -> Topology | None:
         """What the request brings. Raises the KafkaError of ``topology_of``."""
@@ -61,9 +67,15 @@ class Prepared:
         return self.configured
 
 
-@dataclass(slots=True)
-class Preparation:
+class Unprepared:
     """What is to be made for a heartbeat; in place of an answer to it."""
+
+    __slots__ = ()
+
+
+@dataclass(slots=True)
+class Preparation(Unprepared):
+    """A topology."""
 
     named: NamedTopology | None
     known: Topology | None
@@ -107,6 +119,39 @@ class Preparation:
         except KafkaError as error:
             prepared.fault = error
         return prepared
+
+
+class NotEncoded(Exception):
+    """A step has to write a large value, which is to be encoded first."""
+
+    def __init__(self, of: StreamsMember | TaskTuple) -> None:
+        super().__init__(of)
+        self.of = of
+
+
+def encoded_before(prepared: Prepared | None, of: StreamsMember | TaskTuple) -> EncodedTasks | None:
+    """The value of a member's assignment or target, if it is large. Raises NotEncoded."""
+    if not has_many_tasks(of):
+        return None
+    found = () if prepared is None else prepared.encoded
+    for each in found:
+        if each.of == of:
+            return each
+    if len(found) >= _MOST_ROUNDS:
+        return None
+    raise NotEncoded(of)
+
+
+@dataclass(slots=True)
+class UnencodedTasks(Unprepared):
+    """A value of a record."""
+
+    of: StreamsMember | TaskTuple
+    prepared: Prepared
+
+    def encoded(self) -> Prepared:
+        """With the value. Called in a thread."""
+        return replace(self.prepared, encoded=(*self.prepared.encoded, EncodedTasks(self.of)))
 
 
 def preparation(

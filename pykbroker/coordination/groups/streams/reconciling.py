@@ -10,6 +10,7 @@ within a member changes at once where nothing has to be closed first. Source: Ap
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -19,18 +20,18 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 
 
 class TaskHolders(Protocol):
-    """The processes that have tasks, or have yet to give them up."""
+    """The processes that have tasks, or have yet to give them up. Of many tasks none takes a line of its own."""
 
-    def runs(self, task: Task, /) -> str | None:
-        """The process for which a task is active."""
+    def running(self, tasks: AbstractSet[Task], process_id: str | None = None, /) -> AbstractSet[Task]:
+        """Those of the tasks that are active for a process, or for any."""
         ...
 
-    def stands_by(self, task: Task, process_id: str, /) -> bool:
-        """Whether a process has a standby task."""
+    def standing_by(self, tasks: AbstractSet[Task], process_id: str, /) -> AbstractSet[Task]:
+        """Those of the tasks that a process has as standby tasks."""
         ...
 
-    def warms_up(self, task: Task, process_id: str, /) -> bool:
-        """Whether a process has a warm-up task."""
+    def warming_up(self, tasks: AbstractSet[Task], process_id: str, /) -> AbstractSet[Task]:
+        """Those of the tasks that a process has as warm-up tasks."""
         ...
 
 
@@ -88,9 +89,9 @@ class _Step:
         warmup, revoked_warmup = has.warmup & target.warmup, has.warmup - target.warmup
         missing_active = target.active - active.keys()
         missing_standby, missing_warmup = target.standby - standby, target.warmup - warmup
-        new_active = {task for task in missing_active if self._active_is_free(task)}
-        new_standby = {task for task in missing_standby if self._standby_is_free(task)}
-        new_warmup = {task for task in missing_warmup if self._warmup_is_free(task)}
+        new_active = missing_active - self._taken_of_active(missing_active)
+        new_standby = missing_standby - self._taken_of_standby(missing_standby)
+        new_warmup = missing_warmup - self._taken_of_warmup(missing_warmup)
         waits = len(new_active) + len(new_standby) + len(new_warmup) < (
             len(missing_active) + len(missing_standby) + len(missing_warmup)
         )
@@ -124,26 +125,26 @@ class _Step:
             member, epoch=epoch, previous_epoch=member.epoch, state=state, assigned=assigned, revoking=revoking
         )
 
-    def _active_is_free(self, task: Task) -> bool:
-        return self._goal.holders.runs(task) is None and not (
-            self._another_stands_by(task) or self._another_warms_up(task)
-        )
+    def _taken_of_active(self, tasks: AbstractSet[Task]) -> AbstractSet[Task]:
+        """The tasks that are not free to become active for the member."""
+        others = self._others_standing_by(tasks) | self._others_warming_up(tasks)
+        return self._goal.holders.running(tasks) | others
 
-    def _standby_is_free(self, task: Task) -> bool:
+    def _taken_of_standby(self, tasks: AbstractSet[Task]) -> AbstractSet[Task]:
         process, holders = self._member.process_id, self._goal.holders
-        another_runs = holders.runs(task) == process and task not in self._member.assigned.active
-        return not (another_runs or holders.stands_by(task, process) or self._another_warms_up(task))
+        others_run = holders.running(tasks, process) - self._member.assigned.active.keys()
+        return others_run | holders.standing_by(tasks, process) | self._others_warming_up(tasks)
 
-    def _warmup_is_free(self, task: Task) -> bool:
+    def _taken_of_warmup(self, tasks: AbstractSet[Task]) -> AbstractSet[Task]:
         process, holders = self._member.process_id, self._goal.holders
-        return not (holders.runs(task) == process or self._another_stands_by(task) or holders.warms_up(task, process))
+        return holders.running(tasks, process) | self._others_standing_by(tasks) | holders.warming_up(tasks, process)
 
-    def _another_stands_by(self, task: Task) -> bool:
-        """Whether another member of the process has the standby task."""
-        member, holders = self._member, self._goal.holders
-        return task not in member.assigned.standby and holders.stands_by(task, member.process_id)
+    def _others_standing_by(self, tasks: AbstractSet[Task]) -> AbstractSet[Task]:
+        """The tasks that other members of the process have as standby tasks."""
+        member = self._member
+        return self._goal.holders.standing_by(tasks - member.assigned.standby, member.process_id)
 
-    def _another_warms_up(self, task: Task) -> bool:
-        """Whether another member of the process has the warm-up task."""
-        member, holders = self._member, self._goal.holders
-        return task not in member.assigned.warmup and holders.warms_up(task, member.process_id)
+    def _others_warming_up(self, tasks: AbstractSet[Task]) -> AbstractSet[Task]:
+        """The tasks that other members of the process have as warm-up tasks."""
+        member = self._member
+        return self._goal.holders.warming_up(tasks - member.assigned.warmup, member.process_id)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from pykbroker.coordination.groups.streams.member import StreamsMember
-from pykbroker.coordination.groups.streams.tasks import Task, Tasks, TaskTuple, by_subtopology
-from pykbroker.coordination.groups.streams.topology import LargeValue, Topology
+from pykbroker.coordination.groups.streams.tasks import Task, Tasks, TaskTuple, by_subtopology, subtopologies_of
+from pykbroker.coordination.groups.streams.topology import MANY_NAMES, LargeValue, Topology
 from pykbroker.coordination.outcome import CoordinatorRecord
 from pykbroker.wire.internal.streams_group_current_member_assignment import (
     StreamsGroupCurrentMemberAssignmentKey,
@@ -71,10 +72,15 @@ def member_record(group_id: str, member: StreamsMember) -> CoordinatorRecord:
     return CoordinatorRecord(StreamsGroupMemberMetadataKey(group_id, member.member_id), value, _VERSION)
 
 
-def assignment_record(group_id: str, member: StreamsMember) -> CoordinatorRecord:
+def assignment_record(group_id: str, member: StreamsMember, encoded: EncodedTasks | None = None) -> CoordinatorRecord:
     """A member's current assignment, epochs and state."""
+    value = encoded or _assignment_value(member)
+    return CoordinatorRecord(StreamsGroupCurrentMemberAssignmentKey(group_id, member.member_id), value, _VERSION)
+
+
+def _assignment_value(member: StreamsMember) -> StreamsGroupCurrentMemberAssignmentValue:
     assigned, revoking = member.assigned, member.revoking
-    value = StreamsGroupCurrentMemberAssignmentValue(
+    return StreamsGroupCurrentMemberAssignmentValue(
         member_epoch=member.epoch,
         previous_member_epoch=member.previous_epoch,
         state=member.state.value,
@@ -85,7 +91,6 @@ def assignment_record(group_id: str, member: StreamsMember) -> CoordinatorRecord
         standby_tasks_pending_revocation=_without_epochs(revoking.standby),
         warmup_tasks_pending_revocation=_without_epochs(revoking.warmup),
     )
-    return CoordinatorRecord(StreamsGroupCurrentMemberAssignmentKey(group_id, member.member_id), value, _VERSION)
 
 
 def _with_epochs(tasks: Mapping[Task, int]) -> list[TaskIds]:
@@ -99,11 +104,42 @@ def _without_epochs(tasks: Tasks) -> list[TaskIds]:
     return [TaskIds(subtopology, partitions) for subtopology, partitions in by_subtopology(tasks)]
 
 
-def target_record(group_id: str, member_id: str, target: TaskTuple) -> CoordinatorRecord:
+def target_record(
+    group_id: str, member_id: str, target: TaskTuple, encoded: EncodedTasks | None = None
+) -> CoordinatorRecord:
     """A member's target assignment."""
-    active, standby, warmup = ([TargetTaskIds(*each) for each in by_subtopology(tasks)] for tasks in target)
-    value = StreamsGroupTargetAssignmentMemberValue(active, standby, warmup)
+    value = encoded or _target_value(target)
     return CoordinatorRecord(StreamsGroupTargetAssignmentMemberKey(group_id, member_id), value, _VERSION)
+
+
+def _target_value(target: TaskTuple) -> StreamsGroupTargetAssignmentMemberValue:
+    active, standby, warmup = ([TargetTaskIds(*each) for each in by_subtopology(tasks)] for tasks in target)
+    return StreamsGroupTargetAssignmentMemberValue(active, standby, warmup)
+
+
+class EncodedTasks:
+    """The value of the record of a member's assignment, or of its target, which a thread has encoded; as such it is replayed without being
+    made anew: tasks of thousands of subtopologies are a hundred lines for each.
+    """
+
+    __slots__ = ("_encoded", "of")
+
+    def __init__(self, of: StreamsMember | TaskTuple) -> None:
+        self.of: Any = of
+        value = _target_value(of) if isinstance(of, TaskTuple) else _assignment_value(of)
+        out = bytearray()
+        value.encode(out, _VERSION)
+        self._encoded = bytes(out)
+
+    def encode(self, out: bytearray, version: int) -> None:
+        """As of a message."""
+        out += self._encoded
+
+
+def has_many_tasks(of: StreamsMember | TaskTuple) -> bool:
+    """Whether its value is encoded in a thread."""
+    roles = of if isinstance(of, TaskTuple) else (*of.assigned, *of.revoking)
+    return subtopologies_of(chain.from_iterable(roles)) > MANY_NAMES
 
 
 def target_epoch_record(group_id: str, epoch: int, timestamp_ms: int) -> CoordinatorRecord:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from pykbroker.coordination.groups.member_group import LEAVING
 from pykbroker.coordination.groups.streams.group import GroupFacts, StreamsGroup
 from pykbroker.coordination.groups.streams.member import StreamsMember, state_of
+from pykbroker.coordination.groups.streams.records import EncodedTasks
 from pykbroker.coordination.groups.streams.tasks import OWNS_NOTHING, OwnedTasks, Task, TaskTuple, tasks_of
 from pykbroker.coordination.groups.streams.topology import LargeValue, Topology
 from pykbroker.wire.internal.streams_group_current_member_assignment import (
@@ -84,6 +85,8 @@ def _target_epoch(group: StreamsGroup, _key: Any, value: Any) -> None:
 def _target(group: StreamsGroup, key: Any, value: Any) -> None:
     if value is None:
         group.targets.pop(key.member_id, None)
+    elif isinstance(value, EncodedTasks):  # this process has just written it
+        group.targets[key.member_id] = value.of
     else:
         group.targets[key.member_id] = TaskTuple(
             tasks_of(value.active_tasks), tasks_of(value.standby_tasks), tasks_of(value.warmup_tasks)
@@ -97,6 +100,19 @@ def _assignment(group: StreamsGroup, key: Any, value: Any) -> None:
             group.put(
                 replace(known, epoch=LEAVING, previous_epoch=LEAVING, assigned=OWNS_NOTHING, revoking=OWNS_NOTHING)
             )
+        return
+    if isinstance(value, EncodedTasks):  # this process has just written it
+        new = value.of
+        group.put(
+            replace(
+                known or StreamsMember(key.member_id),
+                epoch=new.epoch,
+                previous_epoch=new.previous_epoch,
+                state=new.state,
+                assigned=new.assigned,
+                revoking=new.revoking,
+            )
+        )
         return
     epoch = value.member_epoch
     group.put(

@@ -11,7 +11,7 @@ from pykbroker.coordination.groups.streams.describing import described
 from pykbroker.coordination.groups.streams.group import StreamsGroup
 from pykbroker.coordination.groups.streams.heartbeats import StreamsAnswer, StreamsHeartbeat
 from pykbroker.coordination.groups.streams.leaving import leave
-from pykbroker.coordination.groups.streams.preparing import preparation
+from pykbroker.coordination.groups.streams.preparing import NotEncoded, Prepared, UnencodedTasks, preparation
 from pykbroker.coordination.outcome import Decision, Outcome
 from pykbroker.metadata.features import STREAMS_VERSION
 from pykbroker.runtime.waits import Deferred
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pykbroker.coordination.groups.group import Group
     from pykbroker.coordination.groups.shard import GroupShard
-    from pykbroker.coordination.groups.streams.preparing import Preparation, Prepared
+    from pykbroker.coordination.groups.streams.preparing import Unprepared
     from pykbroker.coordination.host import CoordinationHost
     from pykbroker.security.context import RequestContext
     from pykbroker.wire.messages.streams_group_describe import DescribedGroup
@@ -41,22 +41,26 @@ def heartbeat(
     context: RequestContext,
     request: StreamsGroupHeartbeatRequest,
     prepared: Prepared | None = None,
-) -> Decision[StreamsAnswer] | Preparation:
+) -> Decision[StreamsAnswer] | Unprepared:
     """StreamsGroupHeartbeat, already validated (``checking.check_request``). A new member creates the group, also in place of an
-    empty classic one. Nothing is done as long as a large topology has to be ``prepared`` first (``preparing``). Raises KafkaError
+    empty classic one. Nothing is done as long as something large has to be ``prepared`` first (``preparing``). Raises KafkaError
     GROUP_ID_NOT_FOUND, and what ``StreamsHeartbeat`` and ``leave`` raise.
     """
     reply: Deferred[StreamsAnswer] = Deferred()
     group = shard.groups.get(request.group_id)
-    if request.member_epoch in (LEAVING, LEAVING_FOR_NOW):
-        return Decision(
-            reply, leave(existing(shard.groups.get, request.group_id, StreamsGroup), request, reply, shard.groups.get)
-        )
-    first = preparation(group, shard.around.image, request, prepared)
-    if first is not None:
-        return first
-    beat = StreamsHeartbeat(context, request, reply, shard.groups.get, prepared=prepared)
-    return Decision(reply, _beat(shard, group, beat))
+    find = shard.groups.get
+    try:
+        if request.member_epoch in (LEAVING, LEAVING_FOR_NOW):
+            there = existing(find, request.group_id, StreamsGroup)
+            return Decision(reply, leave(there, request, reply, find, prepared))
+        first = preparation(group, shard.around.image, request, prepared)
+        if first is not None:
+            return first
+        beat = StreamsHeartbeat(context, request, reply, find, prepared=prepared)
+        return Decision(reply, _beat(shard, group, beat))
+    except NotEncoded as error:
+        known = group.topology if isinstance(group, StreamsGroup) else None
+        return UnencodedTasks(error.of, prepared or Prepared(known))
 
 
 def _beat(shard: GroupShard, group: Group | None, beat: StreamsHeartbeat) -> Outcome:

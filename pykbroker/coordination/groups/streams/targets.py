@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING
 from pykbroker.coordination.groups.assigning import MANY, Assigning, target_records
 from pykbroker.coordination.groups.streams.group import NO_OFFSETS, StreamsGroup, TaskOffsets
 from pykbroker.coordination.groups.streams.member import StreamsMember
-from pykbroker.coordination.groups.streams.records import target_epoch_record, target_record
+from pykbroker.coordination.groups.streams.records import (
+    EncodedTasks,
+    has_many_tasks,
+    target_epoch_record,
+    target_record,
+)
 from pykbroker.coordination.groups.streams.tasks import NO_TARGET, TaskTuple
 from pykbroker.coordination.outcome import CoordinatorRecord
 from pykbroker.metadata.java_maps import hash_of_text, in_map_order
@@ -34,11 +39,7 @@ def assign(
     """The records of a new target for these members, and the target of each: nothing as long as topics are missing; or what is to be
     computed in a thread. One may replace the static member ``former``, whose target is recorded as its already.
     """
-    from pykbroker.coordination.groups.streams.sticky import (
-        TaskGroupSpec,
-        TaskMemberSpec,
-        assign_sticky,
-    )
+    from pykbroker.coordination.groups.streams.sticky import TaskGroupSpec, TaskMemberSpec, assign_sticky
 
     given = dict.fromkeys(members, NO_TARGET)
     if configured.is_ready and configured.tasks is not None:
@@ -54,7 +55,14 @@ def assign(
         }
         spec = TaskGroupSpec(specs, configured.tasks, frozenset(stateful), int(configs[_STANDBYS]))
         if len(members) + sum(configured.tasks.values()) > MANY:
-            return Assigning(StreamsGroup, group.group_id, epoch, partial(assign_sticky, spec), _records)
+            encoded: dict[str, EncodedTasks] = {}
+
+            def compute() -> dict[str, TaskTuple]:
+                found = assign_sticky(spec)
+                encoded.update((each, EncodedTasks(tasks)) for each, tasks in found.items() if has_many_tasks(tasks))
+                return found
+
+            return Assigning(StreamsGroup, group.group_id, epoch, compute, partial(_records, encoded=encoded))
         given = assign_sticky(spec)
     known: Mapping[str, TaskTuple] = group.targets
     if former is not None:
@@ -64,8 +72,16 @@ def assign(
 
 
 def _records(
-    group: StreamsGroup, epoch: int, given: Mapping[str, TaskTuple], known: Mapping[str, TaskTuple] | None = None
+    group: StreamsGroup,
+    epoch: int,
+    given: Mapping[str, TaskTuple],
+    known: Mapping[str, TaskTuple] | None = None,
+    encoded: Mapping[str, EncodedTasks] | None = None,
 ) -> list[CoordinatorRecord]:
     """``target_records`` in the order of Kafka's map."""
+
+    def of_member(group_id: str, member_id: str, target: TaskTuple) -> CoordinatorRecord:
+        return target_record(group_id, member_id, target, None if encoded is None else encoded.get(member_id))
+
     in_order = {member_id: given[member_id] for member_id in in_map_order(given, hash_of_text, at_least=16)}
-    return target_records(target_record, target_epoch_record, group, epoch, in_order, known)
+    return target_records(of_member, target_epoch_record, group, epoch, in_order, known)

@@ -56,6 +56,11 @@ def tasks_of(named: Iterable[NamedTasks]) -> Tasks:
     return frozenset(chain.from_iterable(map(zip, ids, map(attrgetter("partitions"), named))))
 
 
+def subtopologies_of(tasks: Iterable[Task]) -> int:
+    """How many subtopologies the tasks belong to."""
+    return len({*map(_SUBTOPOLOGY, tasks)})
+
+
 def by_subtopology(tasks: Iterable[Task]) -> Iterator[tuple[str, list[int]]]:
     """Subtopologies in order, each with its partitions in order."""
     for subtopology, some in groupby(sorted(tasks), _SUBTOPOLOGY):

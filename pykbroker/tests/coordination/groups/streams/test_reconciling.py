@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,19 +27,25 @@ class Group:
     def __init__(self, *members: StreamsMember) -> None:
         self.members = {member.member_id: member for member in members}
 
-    def runs(self, task: Task) -> str | None:
-        return next(
-            (each.process_id for each in self._all() if task in each.assigned.active or task in each.revoking.active),
-            None,
-        )
+    def running(self, tasks: AbstractSet[Task], process_id: str | None = None) -> AbstractSet[Task]:
+        some = [each for each in self._all() if process_id in (None, each.process_id)]
+        return {
+            task for task in tasks if any(task in each.assigned.active or task in each.revoking.active for each in some)
+        }
 
-    def stands_by(self, task: Task, process_id: str) -> bool:
-        own = (each for each in self._all() if each.process_id == process_id)
-        return any(task in each.assigned.standby or task in each.revoking.standby for each in own)
+    def standing_by(self, tasks: AbstractSet[Task], process_id: str) -> AbstractSet[Task]:
+        own = [each for each in self._all() if each.process_id == process_id]
+        return {
+            task
+            for task in tasks
+            if any(task in each.assigned.standby or task in each.revoking.standby for each in own)
+        }
 
-    def warms_up(self, task: Task, process_id: str) -> bool:
-        own = (each for each in self._all() if each.process_id == process_id)
-        return any(task in each.assigned.warmup or task in each.revoking.warmup for each in own)
+    def warming_up(self, tasks: AbstractSet[Task], process_id: str) -> AbstractSet[Task]:
+        own = [each for each in self._all() if each.process_id == process_id]
+        return {
+            task for task in tasks if any(task in each.assigned.warmup or task in each.revoking.warmup for each in own)
+        }
 
     def _all(self) -> list[StreamsMember]:
         return list(self.members.values())
