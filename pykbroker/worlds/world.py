@@ -9,6 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker import judge
+from pykbroker.testing.records import Reader
 from pykbroker.worlds.brokers import WorldKafka
 from pykbroker.worlds.hosts import AnyTime, Moment, Process, WorldHost
 from pykbroker.worlds.network import Network, Weather
@@ -161,13 +162,14 @@ class World:
         """Hold what a program has written to the topics ``targets``, or done as ``effects`` (identities in their order), against what
         stands in ``source``, by the identity of each record. ``guarantee`` is at-most-once, at-least-once or exactly-once;
         ``in_order`` asks for the order of each key, too. Raises Misjudged with what is lost, doubled, torn (in one target and
-        not in another), out of order or made up, and where it stands; in the report also with the producers, the transactions and
+        not in another), out of order, read too early or made up, and where it stands; in the report also with the producers, the transactions and
         the requests around it.
         """
         try:
             judge.judge_records(
                 *(kafka.records(source), map(kafka.records, targets), effects, guarantee, identity, key),
                 in_order=in_order,
+                uncommitted=lambda: Reader(kafka.cluster, source).uncommitted(),
             )
         except judge.Misjudged as found:
             told = kafka.origins(found.places)
