@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING
 
 from pykbroker.testing.queries import Queries
+from pykbroker.testing.records import Reader
 
 if TYPE_CHECKING:
     from pykbroker.steered.request_log import RequestLog
@@ -44,7 +45,6 @@ class Judging(Queries):
         """
         from pykbroker import judge
         from pykbroker.testing.origins import origins, topic_names
-        from pykbroker.testing.records import Reader
 
         try:
             judge.judge_records(
