@@ -84,9 +84,11 @@ async def timeout_taken_for_failure(world: World, mended: bool) -> None:
 async def retries_that_change_order(world: World, mended: bool) -> None:
     kafka = await world.kafka(topics={"orders": 1})
     settings: dict[str, Any] = {} if mended else {"request_timeout_ms": 500, "retry_backoff_ms": 50}
+    begun: list[object] = []
 
     async def shop() -> None:
         async with producer(kafka, enable_idempotence=mended, **settings) as orders:
+            begun.append(orders)
             rest = ORDERS
             while rest:
                 failed = []
@@ -98,7 +100,7 @@ async def retries_that_change_order(world: World, mended: bool) -> None:
                 rest = failed
 
     world.host(shop)
-    await world.sleep(0.01)
+    await world.until(lambda: begun)  # aiokafka that meets no broker at its start gives up
     kafka.kill(world.any_time(), restart=2)
     await world.sleep(60)
     await world.until(lambda: kafka.is_ready)
