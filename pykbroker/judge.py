@@ -35,7 +35,9 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What happened to one identity: ``kind`` is lost, doubled, torn, out of order, or unasked (nothing was read that it is from)."""
+    """What happened to one identity: ``kind`` is lost, doubled, torn, out of order, read too early (it is from what was aborted, or is in an
+    open transaction), or unasked (nothing was read that it is from).
+    """
 
     kind: str
     identity: Hashable
@@ -46,10 +48,16 @@ class Finding:
 
 
 def findings(
-    read: Sequence[Occurrence], written: Sequence[Sequence[Occurrence]], guarantee: str, *, in_order: bool = False
+    read: Sequence[Occurrence],
+    written: Sequence[Sequence[Occurrence]],
+    guarantee: str,
+    *,
+    in_order: bool = False,
+    uncommitted: Callable[[], Iterable[Occurrence]] = tuple,
 ) -> list[Finding]:
     """Compare what a program had to read with what it has written, to one place or to several. ``in_order`` asks that what is of one
-    key is written first in the order in which it stands. Raises ValueError for an unknown guarantee.
+    key is written first in the order in which it stands. ``uncommitted`` gives what stands where the program reads and is not
+    committed; it is asked for where something was written that is from nothing committed. Raises ValueError for an unknown guarantee.
     """
     if guarantee not in GUARANTEES:
         raise ValueError(f"{guarantee!r} is no guarantee; there are {', '.join(GUARANTEES)}")
@@ -72,8 +80,19 @@ def findings(
         for identity, places in target.items()
         if identity not in known
     ]
-    wrong = [each for each in found if each.kind in forbidden] + unasked
+    wrong = [each for each in found if each.kind in forbidden] + (_early(unasked, uncommitted()) if unasked else [])
     return wrong + ([each for target in written for each in _disorder(read, target)] if in_order else [])
+
+
+def _early(unasked: Iterable[Finding], uncommitted: Iterable[Occurrence]) -> list[Finding]:
+    """The same, and of each whether it was read before it was committed."""
+    places = _places(uncommitted)
+    return [
+        Finding("read too early", each.identity, (*places[each.identity], *each.places))
+        if each.identity in places
+        else each
+        for each in unasked
+    ]
 
 
 def _places(written: Iterable[Occurrence]) -> dict[Hashable, list[str]]:
@@ -125,14 +144,17 @@ def judge_records(
     key: Callable[[Any], Hashable],
     *,
     in_order: bool,
+    uncommitted: Callable[[], Iterable[Any]],
 ) -> None:
-    """Hold the records of ``targets``, and what was done outside of Kafka, against those of ``source``. Raises Misjudged, and ValueError
-    for an unknown guarantee.
+    """Hold the records of ``targets``, and what was done outside of Kafka, against those of ``source``, of which ``uncommitted`` gives what is
+    not committed. Raises Misjudged, and ValueError for an unknown guarantee.
     """
     written = [of_records(target, identity, key) for target in targets]
     if effects is not None:
         written.append(of_effects(effects))
-    check(findings(of_records(source, identity, key), written, guarantee, in_order=in_order), guarantee)
+    read = of_records(source, identity, key)
+    early = lambda: of_records(uncommitted(), identity, key)  # noqa: E731 - it is asked for only where it says more
+    check(findings(read, written, guarantee, in_order=in_order, uncommitted=early), guarantee)
 
 
 def of_records(

@@ -14,8 +14,16 @@ from compat_tests.conftest import takes_long
 from scripts.jars import ROOT
 
 CLIENTS = ROOT / "build" / "clients"
-#: What aiokafka needs beside itself, until 0.9.
-BESIDE = {"aiokafka==0.7.2": "kafka-python==2.0.2", "aiokafka==0.8.0": "kafka-python==2.0.2"}
+#: What aiokafka needs beside itself, until 0.9, and FastStream.
+_FASTSTREAM = ("fast-depends==2.4.12", "pydantic==2.8.2", "pydantic-core==2.20.1", "aiokafka==0.11.0")
+BESIDE = {
+    "aiokafka==0.7.2": ("kafka-python==2.0.2",),
+    "aiokafka==0.8.0": ("kafka-python==2.0.2",),
+    "faststream==0.5.17": _FASTSTREAM,
+    "faststream==0.5.18": _FASTSTREAM,
+    "faststream==0.6.2": ("fast-depends==3.0.0",),
+    "faststream==0.6.3": ("fast-depends==3.0.0",),
+}
 
 
 class PublishedBug(NamedTuple):
@@ -35,6 +43,11 @@ BUGS = [
     PublishedBug("with_faults", "read_while_validated", "confluent-kafka==2.1.0", "confluent-kafka==2.1.1"),
     PublishedBug("with_faults", "validation_for_ever", "confluent-kafka==2.2.0", "confluent-kafka==2.3.0"),
     PublishedBug("with_faults", "resumed_without_a_pause", "confluent-kafka==2.3.0", "confluent-kafka==2.4.0"),
+    PublishedBug("faststream_bugs", "refused_is_acknowledged", "faststream==0.5.17", "faststream==0.5.18"),
+    PublishedBug(
+        "faststream_bugs", "refused_is_acknowledged_by_librdkafka", "faststream==0.5.17", "faststream==0.5.18"
+    ),
+    PublishedBug("faststream_bugs", "committed_while_worked_on", "faststream==0.6.2", "faststream==0.6.3"),
 ]
 
 
@@ -49,7 +62,7 @@ def installed(requirement: str) -> str:
 
 def found(bug: PublishedBug, requirement: str) -> str | None:
     """How the bug shows in a release."""
-    path = [installed(each) for each in (requirement, BESIDE.get(requirement)) if each]
+    path = [installed(each) for each in (requirement, *BESIDE.get(requirement, ()))]
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", f"compat_tests.published_bugs.{bug.module}", bug.name],
         cwd=ROOT, capture_output=True, text=True, check=True, timeout=120,

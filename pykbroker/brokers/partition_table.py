@@ -13,6 +13,7 @@ from pykbroker.brokers.discarding import Discards
 from pykbroker.config.consistency import ALL_LOG_DIRS
 from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from pykbroker.storage.log.config import LogConfig
+from pykbroker.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -86,7 +87,7 @@ class PartitionTable:
         """Follow the metadata no more: the files belong to another table now."""
         self._unsubscribe()
         for partition in self.by_name.values():
-            partition.mark_deleted()
+            partition.mark_deleted(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def finish(self) -> None:
         """Discard the files of deleted partitions that are left."""

@@ -270,7 +270,10 @@ class ReplicaFetcher:
         except Exception as error:  # the other partitions go on
             unexpected = None if isinstance(error, KafkaError) else error
             log.error("%r cannot append what its leader sent: %s", followed.partition, error, exc_info=unexpected)
-            self._rest_of(followed)
+            if followed.log.directory.offline:  # until the process starts again
+                self.remove(followed.key)
+            else:
+                self._rest_of(followed)
             return True
         partition = followed.partition
         self._quota.moved(partition.topic, partition.index, size, self._now_ms())

@@ -17,7 +17,7 @@ from pykbroker.cli.output import Output, counted
 from pykbroker.client.client import Client
 from pykbroker.client.errors import EXIT_FAILED, ClientError, UsageError, refusal
 from pykbroker.client.fetcher import Fetcher
-from pykbroker.client.offsets import EARLIEST, LATEST, READ_COMMITTED, TopicPartition, list_offsets
+from pykbroker.client.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, TopicPartition, list_offsets
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.records import Record
 
@@ -56,7 +56,8 @@ def verify(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Find what a program has lost, doubled, written to one topic and not to another, or made up. The exit status is 1 if anything.
+    """Find what a program has lost, doubled, written to one topic and not to another, read too early, or made up. The exit status is 1 if
+    anything.
 
     Committed records of topics of any Kafka are compared, up to their present ends. As in: pykbroker verify --in orders --out
     charges --key id
@@ -67,7 +68,8 @@ def verify(
     identity = _identity(key)
     with at.connect() as client:
         read, *written = (list(_written(client, topic, identity)) for topic in (source, *targets))
-    found = judge.findings(read, written, guarantee, in_order=in_order)
+        found = judge.findings(read, written, guarantee, in_order=in_order,
+                               uncommitted=lambda: _uncommitted(client, source, identity, read))  # fmt: skip
     if as_json:
         told = [{"kind": each.kind, "identity": _as_text(each.identity), "places": each.places} for each in found]
         out.json({"in": len(read), "out": [len(each) for each in written], "findings": told})
@@ -80,13 +82,25 @@ def verify(
         raise typer.Exit(EXIT_FAILED)
 
 
-def _written(client: Client, topic: str, identity: Callable[[Record], Hashable]) -> Iterator[judge.Occurrence]:
-    """The committed records of a topic up to its present end. Raises ClientError."""
+def _uncommitted(
+    client: Client, topic: str, identity: Callable[[Record], Hashable], read: list[judge.Occurrence]
+) -> list[judge.Occurrence]:
+    """What stands in a topic and is not committed: all but what was read of it. Raises ClientError."""
+    committed = {each.place for each in read}
+    everything = _written(client, topic, identity, committed_only=False)
+    return [each for each in everything if each.place not in committed]
+
+
+def _written(
+    client: Client, topic: str, identity: Callable[[Record], Hashable], *, committed_only: bool = True
+) -> Iterator[judge.Occurrence]:
+    """The committed records of a topic up to its present end, or all. Raises ClientError."""
+    isolation = READ_COMMITTED if committed_only else READ_UNCOMMITTED
     try:
         partitions = [TopicPartition(topic, each.partition_index) for each in client.topic(topic).partitions]
         starts = list_offsets(client, dict.fromkeys(partitions, EARLIEST))
-        ends = list_offsets(client, dict.fromkeys(partitions, LATEST), isolation=READ_COMMITTED)
-        with closing(Fetcher(client, committed_only=True)) as fetcher:
+        ends = list_offsets(client, dict.fromkeys(partitions, LATEST), isolation=isolation)
+        with closing(Fetcher(client, committed_only=committed_only)) as fetcher:
             fetcher.assign({each: start for each, start in starts.items() if start < ends[each]})
             while fetcher.positions:
                 for fetched in fetcher.poll(_POLL_S):

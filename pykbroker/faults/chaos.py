@@ -105,13 +105,16 @@ class Chaos:
 
 
 class RequestChaos:
-    """Decides what befalls requests. ``tell`` is called with each decision."""
+    """Decides what befalls requests. ``tell`` is called with each decision, unless ``permits`` forbids it: then it does not befall."""
 
-    def __init__(self, chaos: Chaos, tell: Callable[[Decision], None]) -> None:
+    def __init__(
+        self, chaos: Chaos, tell: Callable[[Decision], None], permits: Callable[[Decision], bool] = lambda _: True
+    ) -> None:
         self.chaos = chaos
         self._outcomes = [each for each in chaos.outcomes() if each.fault is not None]
         self._counts: dict[tuple[str, int], int] = {}
         self._tell = tell
+        self._permits = permits
         self._taped: dict[tuple[str, str, int], RequestOutcome] | None = None
         if chaos.tape is not None:
             of_requests = [each for each in chaos.tape.decisions if isinstance(each, RequestOutcome)]
@@ -128,7 +131,7 @@ class RequestChaos:
             self._counts.clear()
         number = self._counts[key] = self._counts.get(key, 0) + 1
         decision = self._decide(key[0], api_key, version, number)
-        if decision is None:
+        if decision is None or not self._permits(decision):
             return None
         self._tell(decision)
         return Rule(0, decision.fault)

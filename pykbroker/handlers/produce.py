@@ -410,12 +410,16 @@ def _when_committed(
     response: ProduceResponse,
     waiting: Waiting,
 ) -> Deferred[ProduceResponse | None]:
-    """Answer once every batch is as durable as its acks ask; one that may be lost is answered with the error."""
+    """Answer once every batch is as durable as its acks ask; one that may be lost is answered with the error. What other replicas lack
+    has its offset, as in Kafka.
+    """
 
     def lost(answer: PartitionProduceResponse, error: KafkaError) -> None:
         if answer.error_code == ErrorCode.REQUEST_TIMED_OUT:
             return
-        answer.error_code, answer.error_message, answer.base_offset = error.code, error.message, -1
+        answer.error_code = error.code
+        if error.code == ErrorCode.KAFKA_STORAGE_ERROR:
+            answer.error_message, answer.base_offset = error.message, -1
 
     answered = [committed.recover(KafkaError, partial(lost, answer)) for committed, answer in waiting]
     if broker.store.replication is not None:
@@ -439,7 +443,7 @@ def _end_in_time(
     def expire() -> None:
         for wait, answer in waiting:
             if not wait.done:
-                answer.error_code, answer.base_offset = ErrorCode.REQUEST_TIMED_OUT, -1
+                answer.error_code = ErrorCode.REQUEST_TIMED_OUT
                 wait.complete(None)
 
     timer = broker.runtime.client_timers.after(request.timeout_ms, expire)

@@ -75,7 +75,7 @@ class Leadership:
 
     def committed(self, end: int) -> Deferred[None]:
         """The wait until everything before ``end`` is committed. It fails with NOT_ENOUGH_REPLICAS_AFTER_APPEND if too few replicas are
-        in sync by then, and with NOT_LEADER_OR_FOLLOWER when the leadership ends.
+        in sync by then, and with the code of ``end`` when the leadership ends.
         """
         return self._waits.add(end)
 
@@ -94,13 +94,13 @@ class Leadership:
                     )
                 )
 
-    def end(self) -> None:
-        """The leadership is over: who waits is told, and asks the new leader."""
+    def end(self, code: ErrorCode = ErrorCode.NOT_LEADER_OR_FOLLOWER) -> None:
+        """The leadership is over: who waits is told why, and asks the new leader where there is one."""
         for wait in self._waits.all():
-            wait.fail(KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+            wait.fail(KafkaError(code))
         deletions, self._deletions = self._deletions, []
         for _, deletion in deletions:
-            deletion.fail(KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+            deletion.fail(KafkaError(code))
 
     @property
     def knows_high_watermark(self) -> bool:

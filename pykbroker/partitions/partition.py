@@ -101,11 +101,11 @@ class Partition:
                 self._begin_epoch(self._log)
             self.tell_changed()
 
-    def mark_deleted(self) -> None:
-        """The topic was deleted: notify the watchers, who then find out."""
+    def mark_deleted(self, code: ErrorCode = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) -> None:
+        """The topic was deleted: notify the watchers, who then find out. ``code`` is for who waits for replicas."""
         self.deleted = True
         if self.led is not None:
-            self._end_leadership()
+            self._end_leadership(code)
         if self.watchers:
             self.tell_changed()
             self.watchers.clear()
@@ -190,10 +190,10 @@ class Partition:
             self.led.advance()
         replication.take_up(self, log)
 
-    def _end_leadership(self) -> None:
+    def _end_leadership(self, code: ErrorCode = ErrorCode.NOT_LEADER_OR_FOLLOWER) -> None:
         led, self.led = self.led, None
         if led is not None:
-            led.end()
+            led.end(code)
 
     @property
     def _is_only_copy(self) -> bool:

@@ -46,6 +46,8 @@ class Housekeeping:
         if self._cluster.local_controller.own_stores is not None:
             interval_ms = config["unclean.leader.election.interval.ms"]
             self._rounds.every(interval_ms, interval_ms, self._cluster.controller.elect_unclean_leaders)
+            interval_ms = config["broker.heartbeat.interval.ms"]
+            self._rounds.every(interval_ms, interval_ms, self._fence_without_disks)
         if config["delegation.token.secret.key"]:
             interval_ms = config["delegation.token.expiry.check.interval.ms"]
             self._rounds.every(interval_ms, interval_ms, self._tokens)
@@ -81,6 +83,21 @@ class Housekeeping:
     def _elections(self) -> Deferred[None]:
         """Elect the preferred replicas; as with KRaft, whatever the share of other leaders is."""
         return self._cluster.controller.elect_preferred_leaders()
+
+    def _fence_without_disks(self) -> Deferred[None]:
+        """Fence brokers whose log directories are all offline, where Apache Kafka's end: replicas of others lead. The metadata log is in one
+        of the first broker's, with which nothing can be changed.
+        """
+        cluster = self._cluster
+        if cluster.logs.directories.metadata.directory.offline:
+            return Deferred.completed(None)
+        active = {broker.id for broker in cluster.metadata.image.active_brokers()}
+        failed = [each for each, broker in cluster.brokers.items() if each in active and not broker.logs.directory_ids]
+        for node_id in failed:
+            log.error(
+                "All log directories of broker %d are offline: it is fenced until the process starts again", node_id
+            )
+        return gather([cluster.controller.fence_broker(each) for each in failed]).map(lambda _: None)
 
     def _tokens(self) -> Deferred[None]:
         """Remove expired delegation tokens."""

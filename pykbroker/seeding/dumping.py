@@ -205,6 +205,17 @@ def partitions(cluster: Cluster, topic: str) -> list[Partition]:
     return sorted((each for each in cluster.partitions() if each.topic == topic), key=lambda each: each.index)
 
 
+def uncommitted_records(partition: Partition) -> Iterator[wire.Record]:
+    """Yield the records that a read_committed consumer does not see: those of aborted transactions, and what is behind the last stable offset."""
+    begin, stable = partition.log_start_offset, partition.last_stable_offset
+    aborted = AbortedRanges(partition.log.aborted_transactions(begin, stable))
+    for header, data in partition.log.batches(begin):
+        if header.base_offset >= partition.high_watermark:
+            return
+        if not header.is_control and (header.base_offset >= stable or aborted.cover(header)):
+            yield from wire.decode_records(data, header=header)
+
+
 def committed_records(partition: Partition, begin: int, end: int) -> Iterator[wire.Record]:
     """Yield the records between two offsets as a read_committed consumer sees them.
 

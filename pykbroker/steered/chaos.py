@@ -16,6 +16,7 @@ from pykbroker.steered.chaos_means import RealMeans
 from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pykbroker.process.life import Life
@@ -30,10 +31,13 @@ MOST_LINES: Final = 1_000
 
 
 class ChaosControl:
-    """Chaos in a process of brokers: one that each life of the brokers begins with, or another one meanwhile."""
+    """Chaos in a process of brokers: one that each life of the brokers begins with, or another one meanwhile. What ``permits`` forbids
+    does not befall.
+    """
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, permits: Callable[[Decision], bool] = lambda _: True) -> None:
         self._node = node
+        self._permits = permits
         self._running: RunningChaos | None = None
         self._initial: Chaos | None = None
         self._record: Path | None = None
@@ -58,7 +62,7 @@ class ChaosControl:
 
     def _begin(self, chaos: Chaos) -> None:
         self.end()
-        self._running = RunningChaos(self._node, chaos, self._going_on, self._record)
+        self._running = RunningChaos(self._node, chaos, self._going_on, self._record, self._permits)
 
     def end(self) -> None:
         """End; what has begun goes on. Harmless when repeated."""
@@ -92,9 +96,17 @@ class ChaosControl:
 class RunningChaos:
     """One chaos, from its construction to its end. ``going_on`` gets a task for each thing that befalls the cluster, until it is over."""
 
-    def __init__(self, node: Node, chaos: Chaos, going_on: set[asyncio.Task[None]], record: Path | None = None) -> None:
+    def __init__(
+        self,
+        node: Node,
+        chaos: Chaos,
+        going_on: set[asyncio.Task[None]],
+        record: Path | None,
+        permits: Callable[[Decision], bool],
+    ) -> None:
         """Raises OSError if the tape cannot be written."""
         self._node = node
+        self._permits = permits
         self._going_on = going_on
         self.chaos = chaos
         self._file: IO[str] | None = None if record is None else record.open("w", encoding="utf-8")
@@ -102,7 +114,7 @@ class RunningChaos:
         self.befell: list[Decision] = []
         log.warning("Chaos %s: clients see what Apache Kafka may do to them", chaos)
         self._write(header(str(chaos)))
-        requests = RequestChaos(chaos, self._tell)
+        requests = RequestChaos(chaos, self._tell, permits)
         self._means = RealMeans(node, requests.clients_of)
         node.faults.begin_chaos(requests)
         self._task = asyncio.get_running_loop().create_task(self._run())
@@ -158,7 +170,7 @@ class RunningChaos:
                 continue
             (name,) = rng.choices(list(shares), list(shares.values()))
             drawn = self._means.drawn(name, rng, round((loop.time() - begun) * 1000))
-            if drawn is not None:
+            if drawn is not None and self._permits(drawn):
                 await self._befall(drawn)
 
     async def _befall(self, decision: ClusterOutcome) -> None:

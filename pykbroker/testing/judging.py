@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING
 
 from pykbroker.testing.queries import Queries
+from pykbroker.testing.records import Reader
 
 if TYPE_CHECKING:
     from pykbroker.steered.request_log import RequestLog
@@ -39,7 +40,7 @@ class Judging(Queries):
         """Compare what a program has written to the topics ``targets``, or done as ``effects`` (identities in their order), with what
         stands in ``source``, by the identity of each record. ``guarantee`` is at-most-once, at-least-once or exactly-once;
         ``in_order`` asks for the order of each key, too. Raises Misjudged, an AssertionError, with what is lost, doubled, torn (in
-        one target and not in another), out of order or made up, and where it stands, with the producers, transactions and requests
+        one target and not in another), out of order, read too early or made up, and where it stands, with the producers, transactions and requests
         that are kept of it, and LookupError for an unknown topic.
         """
         from pykbroker import judge
@@ -49,6 +50,7 @@ class Judging(Queries):
             judge.judge_records(
                 *(self.records(source), map(self.records, targets), effects, guarantee, identity, key),
                 in_order=in_order,
+                uncommitted=lambda: self._ask(lambda cluster: Reader(cluster, source).uncommitted()),
             )
         except judge.Misjudged as found:
             places = found.places

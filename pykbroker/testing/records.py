@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pykbroker.runtime.waits import Deferred
-from pykbroker.seeding.dumping import committed_records, partitions
+from pykbroker.seeding.dumping import committed_records, partitions, uncommitted_records
 from pykbroker.seeding.partitioner import Partitioner
 from pykbroker.wire import records as wire
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -115,13 +115,23 @@ class Reader:
             end = self._read_to[partition.index] = partition.last_stable_offset
             if begin < end:
                 for found in committed_records(partition, begin, end):
-                    yield Record(
-                        *(partition.topic, partition.index, found.offset, found.timestamp),
-                        *(found.key, found.value, tuple(found.headers)),
-                    )
+                    yield _record(partition, found)
+
+    def uncommitted(self) -> list[Record]:
+        """The records of the topic that such a consumer does not see: aborted, or in open transactions."""
+        return [
+            _record(partition, found) for partition in self._partitions() for found in uncommitted_records(partition)
+        ]
 
     def _partitions(self) -> list[Partition]:
         return [each for each in partitions(self._cluster, self._topic) if self._only in (None, each.index)]
+
+
+def _record(partition: Partition, found: wire.Record) -> Record:
+    return Record(
+        *(partition.topic, partition.index, found.offset, found.timestamp),
+        *(found.key, found.value, tuple(found.headers)),
+    )
 
 
 def raise_refusal(error: KafkaError | None, about: str) -> None:

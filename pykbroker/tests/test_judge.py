@@ -37,6 +37,12 @@ def test_what_was_never_read_is_told() -> None:
     assert _kinds([0, 1, 2, 3, 9], guarantee="at-least-once") == [("unasked", 9)]
 
 
+def test_what_was_not_committed_is_read_too_early() -> None:
+    uncommitted = [Occurrence(9, None, "in-0@7")]
+    found = findings(READ, [of_effects([0, 1, 2, 3, 9, 8])], "at-least-once", uncommitted=lambda: uncommitted)
+    assert list(map(str, found)) == ["read too early: 9 (in-0@7, effect 4)", "unasked: 8 (effect 5)"]
+
+
 def test_the_text_has_places_and_is_short() -> None:
     with pytest.raises(Misjudged) as raised:
         check(findings(READ, [of_effects([0, 0])], "exactly-once"), "exactly-once")

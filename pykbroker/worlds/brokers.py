@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from random import Random
@@ -23,6 +24,8 @@ from pykbroker.worlds.tape import magnitude
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
+    from pykbroker.faults.chaos import Chaos
+    from pykbroker.faults.chaos_tape import Decision
     from pykbroker.process.cleaner import Order
     from pykbroker.seeding.seed import Seed
     from pykbroker.steered.request_log import RequestLog
@@ -119,6 +122,7 @@ class WorldKafka(Process):
         brokers: int,
         settings: Mapping[str, object],
         seed: Seed | None,
+        chaos: Chaos | None = None,
     ) -> None:
         super().__init__(simulator, network, name)
         self._count = brokers
@@ -132,6 +136,9 @@ class WorldKafka(Process):
         self._random = simulator.tape.randomness(name)
         self._node: Node | None = None
         self._lost_power = False
+        self._chaos = chaos
+        #: How often a thing has befallen by chaos, by its words.
+        self._befell: Counter[str] = Counter()
         #: Called with each dispatcher before it answers, to watch requests.
         self.watch: Callable[[Node], None] | None = None
         #: In a recorded life, what clients have asked of late.
@@ -175,6 +182,20 @@ class WorldKafka(Process):
             self.watch(node)
         await node.start(None if self._seed is None else self._load_seed)
         self._node = node
+        if self._chaos is not None:
+            from pykbroker.steered.chaos import ChaosControl
+
+            ChaosControl(node, self._permits).begin_each_life_with(self._chaos)
+
+    def _permits(self, decision: Decision) -> bool:
+        """Whether something befalls that chaos has drawn: a choice of the world's, which shrinking leaves out, and a calm life does."""
+        words = f"{self.name}: {decision}"
+        self._befell[words] += 1
+        which = f", time {self._befell[words]}" if self._befell[words] > 1 else ""
+        befalls = bool(self.simulator.tape.pick(f"{words}{which}", lambda _: 1))
+        if befalls:
+            self.simulator.note(self.name, "chaos", str(decision))
+        return befalls
 
     def _load_seed(self, cluster: Cluster) -> Deferred[None]:
         from pykbroker.seeding.loading import load_seed

@@ -74,6 +74,8 @@ def _choice(key: Key, value: int) -> str:
         return f"{name} {value}"
     if name.endswith(" lost"):
         return f"{name}: with segment {ordinal + 1}"
+    if value == 1 and ": " in name:
+        return name
     what = "turn" if name.endswith("is slow") else "job" if name.endswith("threads slow") else "segment"
     return f"{name}: {what} {ordinal + 1}, by {value} of 1000"
 
@@ -116,6 +118,6 @@ def _row(event: Event, hosts: Iterable[str], *, parted_here: bool) -> str:
 _STYLE: Final = """<style>
 body{font:14px/1.4 system-ui,sans-serif;margin:2em;color:#222}table{border-collapse:collapse}td,th{padding:.15em .6em;
 text-align:left;vertical-align:top;border-left:1px solid #ddd;font-size:13px}thead th{position:sticky;top:0;background:#fff}
-.error{white-space:pre-wrap;background:#fdecea;padding:.6em}.usual td{color:#999}.crash td,.pause td,.partition td,.lost td
+.error{white-space:pre-wrap;background:#fdecea;padding:.6em}.usual td{color:#999}.crash td,.chaos td,.pause td,.partition td,.lost td
 {background:#fdecea}.answer td{color:#06543b}.note td{font-weight:600}.parted td{border-top:3px solid #c00}
 </style>"""

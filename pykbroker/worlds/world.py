@@ -9,6 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker import judge
+from pykbroker.testing.records import Reader
 from pykbroker.worlds.brokers import WorldKafka
 from pykbroker.worlds.hosts import AnyTime, Moment, Process, WorldHost
 from pykbroker.worlds.network import Network, Weather
@@ -58,9 +59,12 @@ class World:
         topics: Mapping[str, int] | None = None,
         seed: Seedable | None = None,
         name: str = "kafka",
+        chaos: str | None = None,
     ) -> WorldKafka:
         """Start brokers of one cluster, with settings by Kafka's names. ``topics`` are those that exist at the start, with their
         numbers of partitions; ``seed`` is one of docs/seeds.md. ``name`` is the host that clients connect to.
+        ``chaos`` has words such as "profile=network intensity=2 quiet_after=30s": by the world's seed there befalls clients what Apache
+        Kafka may do to them. Raises BadChaos.
         """
         from pykbroker.seeding.reading import read
 
@@ -68,7 +72,12 @@ class World:
         sown = read(given) if topics or seed is not None else None
         if sown is not None and seed is not None:
             sown.add(read(seed))
-        made = WorldKafka(self.simulator, self._network, name, brokers, settings or {}, sown)
+        befalls = None
+        if chaos is not None:
+            from pykbroker.faults.chaos import Chaos
+
+            befalls = Chaos.parse(f"{self.seed % 2**63} {chaos}")
+        made = WorldKafka(self.simulator, self._network, name, brokers, settings or {}, sown, befalls)
         if self.watch is not None:
             self.watch(made)
         self.brokers.append(made)
@@ -153,13 +162,14 @@ class World:
         """Hold what a program has written to the topics ``targets``, or done as ``effects`` (identities in their order), against what
         stands in ``source``, by the identity of each record. ``guarantee`` is at-most-once, at-least-once or exactly-once;
         ``in_order`` asks for the order of each key, too. Raises Misjudged with what is lost, doubled, torn (in one target and
-        not in another), out of order or made up, and where it stands; in the report also with the producers, the transactions and
+        not in another), out of order, read too early or made up, and where it stands; in the report also with the producers, the transactions and
         the requests around it.
         """
         try:
             judge.judge_records(
                 *(kafka.records(source), map(kafka.records, targets), effects, guarantee, identity, key),
                 in_order=in_order,
+                uncommitted=lambda: Reader(kafka.cluster, source).uncommitted(),
             )
         except judge.Misjudged as found:
             told = kafka.origins(found.places)

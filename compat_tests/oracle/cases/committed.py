@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compat_tests.oracle.cases import case
-from compat_tests.oracle.cases.groups import LEAVE, settled_group, subscription
+from compat_tests.oracle.cases.groups import LEAVE, enter, settled_group, subscription
 from compat_tests.oracle.requests import Ask
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.messages.join_group import JoinGroupRequestProtocol
@@ -112,6 +112,12 @@ def by_members(ask: Ask) -> None:
     ask(commit(ask, group, topic, generation=1, member="nobody"))
     ask(commit(ask, group, topic))
     committed(ask, group, topic, 0, version=7)
+
+
+@case(ApiKey.OFFSET_COMMIT)
+def before_the_assignment(ask: Ask) -> None:
+    topic, group = ask.topic(), ask.name("group")
+    ask(commit(ask, group, topic, generation=1, member=enter(ask, group)))
 
 
 @case(ApiKey.OFFSET_COMMIT, since=7)

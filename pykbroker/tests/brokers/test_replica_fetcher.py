@@ -102,6 +102,17 @@ def test_a_replica_whose_disk_is_full_while_it_is_cut_follows_when_there_is_room
     assert world.copies() == [[(0, b"a"), (1, b"b"), (2, b"c")]] * 3
 
 
+def test_a_replica_whose_log_directory_is_offline_follows_no_more(
+    world: OwnCopies, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.cluster.brokers[3].logs.directories.all[0].directory.failed(OSError(errno.EIO, "on purpose"), "a test")
+    world.produce(b"a")
+    world.pass_time(LAG_MS * 2)
+    assert world.isr == [1, 2]
+    assert world.produced(b"b") == 0
+    assert caplog.text.count("cannot append what its leader sent") == 1
+
+
 @pytest.fixture
 def world() -> OwnCopies:
     return OwnCopies()

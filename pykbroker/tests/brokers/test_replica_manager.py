@@ -218,6 +218,16 @@ def test_a_produce_ends_at_its_time_limit(world: OwnCopies) -> None:
     assert world.read() == [b"a"]  # it was appended
 
 
+def test_a_wait_ends_with_its_topic(world: OwnCopies) -> None:
+    """As Apache Kafka ends it (compat_tests/testing_faults/test_every_answer.py)."""
+    assert world.cluster.peers is not None
+    world.cluster.peers.cut = {(2, 1), (3, 1)}
+    code = world.produce(b"a")
+    world.cluster.controller.delete_topics([world.cluster.metadata.image.topics["t"].id])
+    world.turns()
+    assert code.value == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
 def test_a_wait_ends_with_the_leadership(world: OwnCopies) -> None:
     assert world.cluster.peers is not None
     world.cluster.peers.cut = {(2, 1), (3, 1)}

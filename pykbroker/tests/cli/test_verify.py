@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 
 import pytest
+from confluent_kafka import Producer
 
 from pykbroker.testing import Kafka
 from pykbroker.tests.cli.conftest import Result
@@ -82,3 +83,27 @@ def test_what_cannot_be_is_said(run: Run, kafka: Kafka, words: tuple[str, ...], 
     found = run("verify", "-b", kafka.bootstrap_servers, "--in", "orders", "--out", "empty", *words)
     assert found.status in (1, 2)
     assert said in found.err
+
+
+def test_what_is_from_an_aborted_or_an_open_transaction_is_read_too_early(run: Run, kafka: Kafka) -> None:
+    kafka.create_topic("sold", 1)
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "transactional.id": "shop"})
+    producer.init_transactions(30)
+    for number, end in enumerate((producer.commit_transaction, producer.abort_transaction, None)):
+        producer.begin_transaction()
+        producer.produce("sold", b"%d" % number)
+        assert producer.flush(30) == 0
+        if end is not None:
+            end(30)
+    for number in range(4):
+        kafka.produce("early", b"%d" % number)
+    found = run("verify", "-b", kafka.bootstrap_servers, "--in", "sold", "--out", "early")
+    assert found.status == 1
+    assert found.out.splitlines() == [
+        "read too early: 1 (sold-0@2, early-0@1)",
+        "read too early: 2 (sold-0@4, early-0@2)",
+        "unasked: 3 (early-0@3)",
+    ]
+    with pytest.raises(AssertionError, match=r"read too early: b'2' \(sold-0@4, early-0@2\)"):
+        kafka.judge("sold", "early")
+    producer.abort_transaction(30)

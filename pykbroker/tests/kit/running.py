@@ -50,16 +50,17 @@ class RunningBroker:
 class Client:
     """Raw frames over one socket; requests may be sent ahead of their answers."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, client_id: str = "test") -> None:
         self.reader = reader
         self.writer = writer
+        self._client_id = client_id
         self._correlation = 0
 
     def send(self, request: Message, version: int) -> int:
         """Send a request and return its correlation id."""
         self._correlation += 1
         frame = bytearray(4)
-        encode_request_header(frame, RequestHeader(request.API_KEY, version, self._correlation, "test"))
+        encode_request_header(frame, RequestHeader(request.API_KEY, version, self._correlation, self._client_id))
         request.encode(frame, version)
         struct.pack_into(">i", frame, 0, len(frame) - 4)
         self.writer.write(frame)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import subprocess
 import sys
 from pathlib import Path
@@ -74,6 +75,22 @@ def test_every_broker_stops_and_crashes_and_all_copies_are_alike(tmp_path: Path)
         partition = node.cluster.partition("t", 0)
         assert partition is not None
         assert partition.log.high_watermark == values
+        await node.stop()
+
+    asyncio.run(live())
+
+
+def test_replicas_of_others_lead_when_all_disks_of_a_broker_have_failed(tmp_path: Path) -> None:
+    async def live() -> None:
+        node = await started(tmp_path)
+        await ended(node.cluster.controller.create_topics([NewTopic("t", assignments=[(0, [2, 1, 3])])]))
+        assert await produce(node, b"before") == ErrorCode.NONE
+        directories = node.cluster.brokers[2].logs.directories
+        directories.all[0].directory.failed(OSError(errno.EIO, "on purpose"), "a test")
+        await asyncio.wait_for(until(lambda: in_sync(node) == 2), 20)
+        assert await produce(node, b"after") == ErrorCode.NONE
+        assert segment(tmp_path, 1) == segment(tmp_path, 3)
+        assert not node.cluster.metadata.image.brokers[2].active
         await node.stop()
 
     asyncio.run(live())

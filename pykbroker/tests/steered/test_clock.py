@@ -147,6 +147,9 @@ def test_a_week_passes_in_seconds() -> None:
 def test_a_stop_that_a_full_disk_refuses_leaves_no_work_for_advance() -> None:
     with Kafka(brokers=3, clock="manual") as kafka:
         kafka.create_topic("t", 3, replication_factor=3)
+        for partition in range(3):
+            # Now all replicas have their logs: on a full disk none would be made, nor tried again until time goes on.
+            kafka.produce("t", "v", partition=partition)
         kafka.disk.fill()
         for broker in (2, 3):
             with pytest.raises(KafkaError, match="the disk is full"):

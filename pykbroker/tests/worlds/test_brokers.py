@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from typing import Any
 
@@ -13,6 +14,7 @@ from pykbroker.wire.messages.api_versions import ApiVersionsRequest, ApiVersions
 from pykbroker.wire.messages.metadata import MetadataRequest, MetadataResponse
 from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 from pykbroker.wire.records import Record, encode_batch
+from pykbroker.worlds import report
 from pykbroker.worlds.exploring import explore
 from pykbroker.worlds.life import live
 from pykbroker.worlds.world import World
@@ -116,3 +118,63 @@ def test_a_finding_of_the_judge_is_told_with_its_producer_and_requests() -> None
     assert re.search("charges-0@1 is of .*, producer 77, epoch 3, sequence 1:", told)
     assert told.count("-> broker 1: Produce v9 charges: ok") >= 2
     assert "is of" not in str(live(test, 0, {}).error)  # such a life is not recorded
+
+
+async def _produced_until_answered(number: int) -> None:
+    """As a producer without idempotence does: again, on another connection, where no answer comes."""
+    data = TopicProduceData(
+        "orders", partition_data=[PartitionProduceData(0, encode_batch([Record(value=b"%d" % number)]))]
+    )
+    while True:
+        with contextlib.suppress(OSError, EOFError):
+            answer = await _ask("kafka:9092", ProduceRequest(None, -1, 1000, [data]), 9, ProduceResponse)
+            assert not answer.responses[0].partition_responses[0].error_code
+            return
+
+
+def test_chaos_befalls_by_the_seed_and_is_shrunk_to_what_the_failure_needs() -> None:
+    async def test(world: World) -> None:
+        kafka = await world.kafka(topics={"orders": 1}, chaos="profile=network intensity=5")
+        for number in range(10):
+            await _produced_until_answered(number)
+        assert len(kafka.records("orders")) == 10
+
+    failure = explore(test, range(1, 50))
+    assert failure is not None
+    assert failure.seed > 0  # nothing befalls in the calm life
+    assert failure.repeatable
+    assert len(failure.deviations) == 1
+    (told,) = report.schedule(failure)
+    assert re.fullmatch(r"kafka: connection lost with the answer: Produce \d+ of 'test': \* close after", told)
+    assert f"  kafka: {told.removeprefix('kafka: ')}" in report.text(failure, "-")
+    assert any(kind == "chaos" and told.endswith(words) for _, _, kind, words in failure.life.events)
+
+
+def test_chaos_befalls_the_cluster_in_the_time_of_the_world() -> None:
+    befell: list[str] = []
+
+    async def test(world: World) -> None:
+        kafka = await world.kafka(brokers=3, settings={"default.replication.factor": 3}, chaos="intensity=4")
+        await kafka.create_topic("orders", 3, replication_factor=3)
+        await world.sleep(60)
+        befell.extend(line for line in map(str, world.simulator.tape.taken) if "moved" in line or "broker lost" in line)
+
+    first = live(test, 7)
+    assert first.error is None
+    assert len(befell) > 5
+    assert live(test, 7).trace_hash == first.trace_hash
+    assert live(test, 8).trace_hash != first.trace_hash
+
+
+@pytest.mark.parametrize(
+    ("chaos", "words"),
+    [
+        ("7", "chaos has no 7; it has profile"),
+        ("profile=none", "there is no chaos profile 'none'; there are everything"),
+    ],
+)
+def test_what_is_no_chaos_is_refused(chaos: str, words: str) -> None:
+    async def test(world: World) -> None:
+        await world.kafka(chaos=chaos)
+
+    assert words in str(live(test, 1).error)
