@@ -73,7 +73,7 @@ class Kafka(Judging, Actions, Observations):
     """
 
     def __init__(self, settings: Mapping[str, object] | None = None, **given: Unpack[Keywords]) -> None:
-        """Raises ConfigError for an unknown setting or an invalid value, ValueError for racks that are not one for each broker, and BadSeed or
+        """Raises ConfigError for an unknown setting or an invalid value, ValueError for no brokers or racks that are not one for each, and BadSeed or
         OSError for a seed that cannot be read.
         """
         super().__init__()
@@ -296,6 +296,8 @@ def _check(clock: str, racks: Sequence[str] | None, brokers: int, *, process: bo
         raise ValueError(f'clock is {clock!r}; write clock="manual" for time that advance() moves, or leave it out')
     if process and clock == "manual":
         raise ValueError('clock="manual" moves brokers of this process; leave process=True out')
+    if brokers < 1:
+        raise ValueError(f"brokers is {brokers}; write 1 or more")
     if racks is None:
         return
     if isinstance(racks, str) or len(racks) != brokers or not all(name.strip() and "," not in name for name in racks):

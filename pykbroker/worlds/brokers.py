@@ -125,6 +125,8 @@ class WorldKafka(Process):
         chaos: Chaos | None = None,
     ) -> None:
         super().__init__(simulator, network, name)
+        if brokers < 1:
+            raise ValueError(f"brokers is {brokers}; write 1 or more")
         self._count = brokers
         self._settings = {
             **texts(settings, {}, host=name, port=_FIRST_PORT),

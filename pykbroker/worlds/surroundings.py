@@ -10,6 +10,8 @@ import contextlib
 import datetime as dt
 import os
 import random
+import select
+import signal
 import socket
 import subprocess
 import sys
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 _THREAD = "a thread has no place in virtual time: call the function, or keep what needs threads out of the test"
 _SOCKET = "a world's connections are those of asyncio: asyncio.open_connection, loop.create_connection"
+_WAIT = "nobody else runs to end the wait: await an asyncio.Event, or an asyncio.Queue"
+_SIGNAL = "nobody sends signals in virtual time: world.host(...).crash ends a host"
 _PROCESS = "a process has no place in virtual time: world.host(...) starts a host"
 
 
@@ -102,6 +106,22 @@ class _Names:
 _names = _Names()
 
 
+_WAITS: Final = {"Condition.wait": threading.Condition.wait, "select.select": select.select}
+
+
+def _wait(self: threading.Condition, timeout: float | None = None) -> bool:
+    """What events, queues and results of executors wait by; a look without a wait is none."""
+    if timeout is None or timeout > 0:
+        refuse("a wait for another thread (threading.Event.wait, queue.Queue.get, Future.result)", _WAIT)
+    return bool(_WAITS["Condition.wait"](self, timeout))
+
+
+def _select(*args: Any) -> Any:
+    if len(args) < 4 or args[3] is None or args[3] > 0:
+        refuse("select.select", _SOCKET)
+    return _WAITS["select.select"](*args)
+
+
 def _refusing(call: str, why: str) -> Callable[..., Any]:
     def refused(*args: Any, **others: Any) -> Any:
         refuse(call, why)
@@ -116,6 +136,7 @@ _REFUSED: Final = (
     (socket.socket, "bind", "socket.bind", _SOCKET),
     (socket.socket, "sendto", "socket.sendto", _SOCKET),
     (subprocess.Popen, "__init__", "subprocess.Popen", _PROCESS),
+    (signal, "signal", "signal.signal", _SIGNAL),
     (os, "fork", "os.fork", _PROCESS),
     (os, "system", "os.system", _PROCESS),
 )
@@ -137,6 +158,8 @@ def simulated(simulator: Simulator) -> Iterator[None]:
                 _set(stack, owner, name, _refusing(call, why))
             else:
                 _add(stack, owner, name, _refusing(call, why))
+        _set(stack, threading.Condition, "wait", _wait)
+        _set(stack, select, "select", _select)
         yield
 
 

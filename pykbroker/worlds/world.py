@@ -64,7 +64,7 @@ class World:
         """Start brokers of one cluster, with settings by Kafka's names. ``topics`` are those that exist at the start, with their
         numbers of partitions; ``seed`` is one of docs/seeds.md. ``name`` is the host that clients connect to.
         ``chaos`` has words such as "profile=network intensity=2 quiet_after=30s": by the world's seed there befalls clients what Apache
-        Kafka may do to them. Raises BadChaos.
+        Kafka may do to them. Raises BadChaos, and ValueError for no brokers.
         """
         from pykbroker.seeding.reading import read
 

@@ -90,6 +90,11 @@ def test_a_process_of_its_own_has_racks_too() -> None:
         assert racks(kafka) == {1: "a", 2: "b"}
 
 
+def test_there_is_one_at_least() -> None:
+    with pytest.raises(ValueError, match="brokers is 0; write 1 or more"):
+        Kafka(brokers=0)
+
+
 @pytest.mark.parametrize("wrong", [["a"], "ab", ["a", ""], ["a", "b,c"], []])
 def test_racks_are_one_for_each(wrong: list[str]) -> None:
     with pytest.raises(ValueError, match="a name without commas for each of the 2 brokers"):

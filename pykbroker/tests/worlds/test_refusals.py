@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import queue
+import select
+import signal
 import socket
 import subprocess
 import sys
@@ -45,6 +48,10 @@ CALLS: dict[str, Callable[[], Awaitable[Any]]] = {
     "asyncio.to_thread": lambda: asyncio.to_thread(print),
     "socket.connect": _connects,
     "socket.bind": _listens,
+    "threading.Event.wait": lambda: _call(threading.Event().wait, 1),
+    "queue.Queue.get": lambda: _call(queue.Queue().get),
+    "select.select": lambda: _call(select.select, [], [], [], 1),
+    "signal.signal": lambda: _call(signal.signal, signal.SIGTERM, signal.SIG_DFL),
     "subprocess.Popen": lambda: _call(subprocess.run, [sys.executable, "-V"]),
     "os.fork": lambda: _call(os.fork),
     "loop.subprocess_exec": lambda: asyncio.create_subprocess_exec(sys.executable),
@@ -64,6 +71,24 @@ def test_it_is_refused(call: str) -> None:
             await CALLS[call]()
         assert call in str(refused.value)
         assert "world" in str(refused.value)
+
+    lived(test)
+
+
+def test_a_look_that_does_not_wait_is_none() -> None:
+    async def test(world: World) -> None:
+        assert not threading.Event().wait(0)
+        assert select.select([], [], [], 0) == ([], [], [])
+        with pytest.raises(queue.Empty):
+            queue.Queue().get_nowait()
+
+    lived(test)
+
+
+def test_a_cluster_without_brokers_is_refused() -> None:
+    async def test(world: World) -> None:
+        with pytest.raises(ValueError, match="brokers is 0; write 1 or more"):
+            await world.kafka(brokers=0)
 
     lived(test)
 
