@@ -18,7 +18,7 @@ _TURNS = ["ours stop", "kafka kill", "ours kill", "kafka stop", "ours stop"]
 
 def produce(directories: SharedLogDirectories, first: int, count: int) -> None:
     failed = []
-    producer = Producer({"bootstrap.servers": directories.bootstrap, "linger.ms": 5})
+    producer = Producer({"bootstrap.servers": directories.bootstrap, "linger.ms": 5, "enable.idempotence": True})
     for number in range(first, first + count):
         producer.produce(
             TOPIC, b"%d" % number + bytes(5000), on_delivery=lambda error, _: failed.append(error) if error else None

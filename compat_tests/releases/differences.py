@@ -129,6 +129,7 @@ _TARGETS = "The target of a group whose last member leaves has its epoch, as sin
 _STREAMS = "Members of streams groups are answered by the rules of today: the interval of their offsets, codes, and what has no tasks."
 _OF_4_3 = (
     Difference("WriteShareGroupState/the_state_of_a_share_partition", "*.error_message", _WORDS),
+    Difference("ShareAcknowledge/what_is_acquired_when_the_group_is_altered", "*.error_message", _WORDS),
     Difference("*Group*/*", "*.assignment_epoch", _TARGETS),
     Difference("StreamsGroupHeartbeat/*", "*.task_offset_interval_ms", _STREAMS, kafka=0),
     Difference("StreamsGroupHeartbeat/heartbeats_refused", "*.error_*", _STREAMS),

@@ -123,7 +123,7 @@ class StoreHousekeeping:
         due = self._logs.removals_due
         return self._cluster.runtime.offload(self._logs.plan_removals()) if due else None
 
-    def _flushes(self) -> Deferred[None] | None:
+    def _flushes(self) -> Deferred[None]:
         due: list[Log] = []
 
         def flush(_: None) -> Deferred[None]:
@@ -144,10 +144,10 @@ class StoreHousekeeping:
         return as_wait(self._cluster.runtime.slices.run(steps()))
 
     def run_compaction(self) -> Deferred[None]:
-        """Run a round of compaction, after the one that is under way, if any."""
+        """Run a round of compaction, after the one that is under way, if any, and after flushes: what is not synced is not compacted."""
         if self._compacting is not None and not self._compacting.done:
             return self._compacting.settled().chain(lambda _: self.run_compaction())
-        self._compacting = self._compactions()
+        self._compacting = self._flushes().settled().chain(lambda _: self._compactions())
         return self._compacting
 
     def _compactions(self) -> Deferred[None]:

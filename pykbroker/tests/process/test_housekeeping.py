@@ -20,7 +20,7 @@ from pykbroker.storage.log.log import Log
 from pykbroker.tests.brokers.test_broker import OwnNodes, produce
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.tests.kit.metadata import alter
-from pykbroker.tests.storage.support import append, batch
+from pykbroker.tests.storage.support import append, batch, contents
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 INTERVAL_MS = 60_000
@@ -48,12 +48,12 @@ def owner(cluster: Cluster, step: str) -> tuple[Any, str]:
     return reduce(getattr, path, cluster.logs), name
 
 
-@pytest.mark.parametrize("step", ["due_flushes", "forget_producers", "note_checkpoints", "compactions.compacted"])
+@pytest.mark.parametrize("step", ["due_flushes", "forget_producers", "note_checkpoints"])
 def test_a_round_looks_at_many_logs_in_slices(monkeypatch, step: str) -> None:
     """At each once, but for those of a topic that is deleted meanwhile."""
     names = ("producer_id_expiration_check", "log_flush_offset_checkpoint")
     intervals = {f"{name}_interval_ms": "1000" for name in names}
-    world = MemoryCluster(**intervals, log_cleaner_backoff_ms="1000", log_initial_task_delay_ms="1000")
+    world = MemoryCluster(**intervals, log_cleaner_enable="false", log_initial_task_delay_ms="1000")
     world.create(NewTopic("t", 210, 1), NewTopic("gone", 1, 1))
     opened = [world.partition("t", index).log for index in range(210)]
     gone = world.partition("gone").log
@@ -152,6 +152,35 @@ def test_a_log_that_fails_in_every_round_holds_up_no_other(monkeypatch, caplog, 
     assert first is logs[0], "the one that fails has its turn first"
     assert logs[1] in others
     assert "Traceback" in caplog.text or isinstance(error, KafkaError)
+
+
+def test_a_round_of_compaction_looks_at_many_logs_in_slices(monkeypatch) -> None:
+    world = MemoryCluster()
+    world.create(NewTopic("t", 210, 1))
+    opened = [world.partition("t", index).log for index in range(210)]
+    seen, compacted = [], world.cluster.logs.compactions.compacted
+    monkeypatch.setattr(
+        world.cluster.logs.compactions, "compacted", lambda some: (seen.append(some), compacted(some))[1]
+    )
+    world.cluster.runtime.slices.weight_of_a_turn = 5
+    Housekeeping(world.cluster, durable=False).run_compaction()
+    world.settle()
+    assert len(seen) > 1
+    assert max(map(len, seen)) == 200
+    assert {log for some in seen for log in some} >= {*opened}
+
+
+def test_a_round_of_compaction_syncs_first_what_it_is_to_compact() -> None:
+    world = MemoryCluster()
+    log = ready_for("compaction", world, "t")
+    append(log, batch([b"y"], keys=[b"k"]), now_ms=world.clock.now_ms())
+    log.roll(world.clock.now_ms())
+    assert log.recovery_point < log.active.base_offset
+    housekeeping = Housekeeping(world.cluster, durable=False, cleaner=InThisThread(world))
+    done = housekeeping.run_compaction()
+    world.settle()
+    assert done.value is None
+    assert [value for _, value in contents(log)] == [b"y"]
 
 
 def ready_for(work: str, world: MemoryCluster, name: str) -> Log:

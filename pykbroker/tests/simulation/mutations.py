@@ -122,7 +122,7 @@ def _follower_notes_the_epoch(self: Partition, log: Log, image: Any, replication
     _take_role(self, log, image, replication)
 
 
-def _waits_go_on(self: Leadership) -> None:
+def _waits_go_on(self: Leadership, code: Any = None) -> None:
     return None
 
 
