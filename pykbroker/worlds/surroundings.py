@@ -106,7 +106,7 @@ class _Names:
 _names = _Names()
 
 
-_WAITS: Final = {"Condition.wait": threading.Condition.wait, "select.select": select.select}
+_WAITS: Final[dict[str, Any]] = {"Condition.wait": threading.Condition.wait, "select.select": select.select}
 
 
 def _wait(self: threading.Condition, timeout: float | None = None) -> bool:
