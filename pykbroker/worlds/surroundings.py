@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 _THREAD = "a thread has no place in virtual time: call the function, or keep what needs threads out of the test"
 _SOCKET = "a world's connections are those of asyncio: asyncio.open_connection, loop.create_connection"
-_WAIT = "nobody else runs to end the wait: await an asyncio.Event, or an asyncio.Queue"
-_SIGNAL = "nobody sends signals in virtual time: world.host(...).crash ends a host"
+_WAIT = "no other thread runs that could end the wait: await an asyncio.Event, or an asyncio.Queue"
+_SIGNAL = "no signal comes in virtual time: world.host(...).crash ends a host"
 _PROCESS = "a process has no place in virtual time: world.host(...) starts a host"
 
 
