@@ -454,7 +454,7 @@ class Worker:
         log = self.log
         for segment in log.segments:
             places = {position: header for position, header, _ in segment.batches()}
-            for number in range(len(segment.indexes.by_offset)):
+            for number in range(segment.indexes.by_offset.count):
                 segment.indexes.by_offset.write_tail()
                 relative, position = segment.indexes.by_offset._read(number)
                 assert places[position].last_offset == segment.base_offset + relative
