@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import itertools
 import time
+import uuid
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 from compat_tests.oracle.connection import Connection
+from compat_tests.security.listeners import USERS, Listeners
+from compat_tests.security.users import add_users
+from pykbroker.client.connection import BrokerConnection
+from pykbroker.security.client.settings import client_security
+from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.message import Message
+from pykbroker.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from pykbroker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
 from pykbroker.wire.messages.create_acls import AclCreation, CreateAclsRequest
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from pykbroker.wire.messages.end_txn import EndTxnRequest
 from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from pykbroker.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from pykbroker.wire.messages.heartbeat import HeartbeatRequest
@@ -27,8 +35,14 @@ from pykbroker.wire.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from pykbroker.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
-from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse
+from pykbroker.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
 from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from pykbroker.wire.records import Record, encode_batch
 from scripts.bench_job.crowding import one_record
 
 RULES: Final = 1000
@@ -51,6 +65,8 @@ _TOPIC_TYPE, _LITERAL, _WRITE, _ALLOW = 2, 3, 4, 3
 _WAITED_TOPIC: Final = "counted-waiting"
 _FETCH_VERSION: Final = 11
 _SESSION_MS = 1_800_000  # under valgrind everything is slow
+_MANY: Final = 1000
+_AGAIN: Final = (ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR)
 
 Ask = Callable[[], object]
 
@@ -201,6 +217,12 @@ def _base_offset(answer: ProduceResponse) -> int:
     return answer.responses[0].partition_responses[0].base_offset
 
 
+def _metadata_of_many(connection: Connection) -> Ask:
+    names = [f"counted-many-{number}" for number in range(_MANY)]
+    connection.ask(CreateTopicsRequest([CreatableTopic(name, 1, 1) for name in names], 600_000), 7)
+    return partial(requests, connection, MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in names]), 9)
+
+
 def _metadata(connection: Connection) -> Ask:
     _topic(connection)
     return partial(requests, connection, MetadataRequest(topics=[MetadataRequestTopic(name=_TOPIC)]), 9)
@@ -309,6 +331,90 @@ def _join(connection: Connection, group_id: str) -> tuple[str, int]:
     return joined.member_id, joined.generation_id
 
 
+def _first_record(connection: Connection) -> Ask:
+    """Each time of a consumer in a group of its own, from FindCoordinator to the record that it fetches first."""
+    _produce(connection)()
+    _groups(connection)
+    numbers = itertools.count()
+    earliest = ListOffsetsPartition(partition_index=0, timestamp=-2)
+    begins = ListOffsetsRequest(-1, topics=[ListOffsetsTopic(name=_TOPIC, partitions=[earliest])])
+
+    def consume() -> None:
+        group_id = f"first-{next(numbers)}"
+        requests(connection, FindCoordinatorRequest(coordinator_keys=[group_id]), 4)
+        _join(connection, group_id)
+        wanted = [OffsetFetchRequestGroup(group_id, topics=[OffsetFetchRequestTopics(_TOPIC, [0])])]
+        requests(connection, OffsetFetchRequest(groups=wanted), 8)
+        offset = requests(connection, begins, 7).topics[0].partitions[0].offset
+        answer = requests(connection, _fetch_from(_TOPIC, offset, 1500), _FETCH_VERSION)
+        assert answer.responses[0].partitions[0].records
+
+    return consume
+
+
+def _transaction(connection: Connection) -> Ask:
+    """Of one record: AddPartitionsToTxn, Produce and EndTxn, which is asked again until the transaction before has its markers."""
+    name = "counted-transaction"
+    _topic(connection, _TOPIC)
+    connection.ask(FindCoordinatorRequest(key_type=1, coordinator_keys=[name]), 4)  # creates the coordinator's topic
+    begun = _settled(connection, InitProducerIdRequest(name, 600_000, -1, -1), 4)
+    producer = (begun.producer_id, begun.producer_epoch)
+    adding = AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=name,
+        v3_and_below_producer_id=begun.producer_id,
+        v3_and_below_producer_epoch=begun.producer_epoch,
+        v3_and_below_topics=[AddPartitionsToTxnTopic(_TOPIC, [0])],
+    )
+    sequences = itertools.count()
+
+    def transact() -> None:
+        _settled(connection, adding, 3)
+        batch = encode_batch(
+            [Record(timestamp=int(time.time() * 1000), value=bytes(100))],
+            producer_id=begun.producer_id,
+            producer_epoch=begun.producer_epoch,
+            base_sequence=next(sequences),
+            transactional=True,
+        )
+        data = [TopicProduceData(_TOPIC, partition_data=[PartitionProduceData(0, batch)])]
+        requests(connection, ProduceRequest(name, -1, 60_000, data), 9)
+        requests(connection, EndTxnRequest(name, *producer, committed=True), 3)
+
+    return transact
+
+
+def _settled(connection: Connection, request: Message, version: int) -> Any:
+    """Ask until the coordinator is there, and the transaction before has ended."""
+    while True:
+        answer: Any = connection.ask(request, version)
+        results = getattr(answer, "results_by_topic_v3_and_below", None)
+        code = answer.error_code if results is None else results[0].results_by_partition[0].partition_error_code
+        if code not in _AGAIN:
+            assert not code, answer
+            return answer
+
+
+def signed_in(listeners: Listeners, connection: Connection) -> Ask:
+    """A connection each time: handshake of TLS, ApiVersions, SCRAM, and its end."""
+    name, word = "alice", USERS["alice"]
+    add_users(connection.address, {name: word})
+    login = f'org.apache.kafka.common.security.scram.ScramLoginModule required username="{name}" password="{word}";'
+    settings = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-256",
+        "sasl.jaas.config": login,
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(listeners.files.authority),
+    }
+    security = client_security(settings, lambda: int(time.time() * 1000), lambda: uuid.uuid4().hex)
+    host, port = listeners.address("SASL_SSL").rsplit(":", 1)
+
+    def sign_in() -> None:
+        BrokerConnection(host, int(port), timeout_s=_SESSION_MS / 1000, client_id="bench", security=security).close()
+
+    return sign_in
+
+
 _INIT_PRODUCER_ID: Final = Load("InitProducerId", _init_producer_id)
 PLAIN: Final = (
     Load("Produce, one record", _produce),
@@ -328,5 +434,8 @@ PLAIN: Final = (
     Load("Heartbeat", _heartbeat),
     Load("ConsumerGroupHeartbeat", _consumer_heartbeat),
     Load("JoinGroup, SyncGroup, LeaveGroup", _whole_membership),
+    Load("consumer in a new group, from FindCoordinator to its first record", _first_record),
+    Load("transaction of one record, from begin to commit", _transaction),
+    Load(f"Metadata of {_MANY:,} topics", _metadata_of_many),
 )
 AUTHORISED: Final = Load(f"Produce, one record, {RULES} access lists", _produce_among_rules)

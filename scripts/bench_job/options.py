@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import NamedTuple
 
 #: Names of the loads (plans.full), listed here because importing plans imports the clients.
 LOADS = (
@@ -12,6 +13,22 @@ LOADS = (
 )  # fmt: skip
 #: Those that --quick runs (plans.quick).
 QUICK_LOADS = ("start", "perf-100-1", "share-4", "batches", "partitions", "requests", "latency", "crowding", "memory")
+
+
+class Other(NamedTuple):
+    """A broker that runs already."""
+
+    name: str
+    host: str
+    port: int
+    pid: int
+
+
+def other(text: str) -> Other:
+    """Read NAME=HOST:PORT:PID. Raises ValueError."""
+    name, _, address = text.partition("=")
+    host, port, pid = address.rsplit(":", 2)
+    return Other(name, host, int(port), int(pid))
 
 
 def options() -> argparse.Namespace:
@@ -61,6 +78,14 @@ def options() -> argparse.Namespace:
         type=Path,
         metavar="CHECKOUT",
         help="compare with pykbroker in another checkout (`git worktree add`) instead of Apache Kafka",
+    )
+    parser.add_argument(
+        "--beside",
+        action="append",
+        default=[],
+        type=other,
+        metavar="NAME=HOST:PORT:PID",
+        help="compare with this broker, too, which runs already and has no other work; may be given again. Loads that start brokers of their own have no row for it",
     )
     given = parser.parse_args()
     if given.before and not (given.before / "pykbroker" / "__main__.py").exists():

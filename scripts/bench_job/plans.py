@@ -49,6 +49,8 @@ def full(folder: Path) -> dict[str, Load]:
     }
 
 
+#: Loads with brokers of their own, or that need a broker's files: a broker that runs already has none of them.
+OF_OUR_OWN = frozenset({"start", "tls", "storm", "replicas"})
 #: Where a checkout of pykbroker has what loads need that the first ones had not.
 _SINCE = {
     "network/tls.py": ("tls", "storm"),
