@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
+from compat_tests.harness.ours import Pykbroker
 from compat_tests.harness.process import ROOT
 
 _ROWS = [
@@ -53,3 +55,21 @@ def test_unknown_load() -> None:
     done = _bench("--only", "nonsense")
     assert done.returncode == 2
     assert "perf-100-1" in done.stderr
+
+
+def test_beside_another_broker(tmp_path: Path) -> None:
+    """Which is here another process of ours: it has a table of its own, and goes on running."""
+    other = Pykbroker(tmp_path)
+    other.start()
+    try:
+        done = _bench(
+            "--quick", "--only", "start", "--only", "requests", "--beside", f"third={other.bootstrap}:{other.pid}"
+        )
+        assert done.returncode == 0, done.stderr
+        assert re.findall(r"^\| \| (.+?) \|", done.stdout, re.MULTILINE) == ["Apache Kafka", "third"]
+        of_third = done.stdout.split("| third |")[1]
+        assert "one record per request" in of_third
+        assert "start" not in of_third  # it cannot be started anew
+        assert other.is_ready()
+    finally:
+        other.stop()
