@@ -26,8 +26,13 @@ KAFKA_FLAGS = ["-Xmx1G", "-Xms1G", *_JVM]
 TOOL_FLAGS = ["-Xmx512M", *_JVM]
 #: And where numbers mean nothing: a quarter of the processor time.
 HASTY = ["-XX:TieredStopAtLevel=1", "-Xshare:auto"]
-#: Members of share groups have their partitions with their second heartbeat, which would come after five seconds.
-_SETTINGS = {"group.share.min.heartbeat.interval.ms": "200", "group.share.heartbeat.interval.ms": "200"}
+#: Members of share groups have their partitions with their second heartbeat, which would come after five seconds. A join of a new group
+#: would only measure for how long it waits for others.
+_SETTINGS = {
+    "group.share.min.heartbeat.interval.ms": "200",
+    "group.share.heartbeat.interval.ms": "200",
+    "group.initial.rebalance.delay.ms": "0",
+}
 
 
 class _OursAsUsed(Pykbroker):

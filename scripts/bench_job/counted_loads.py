@@ -22,7 +22,7 @@ from pykbroker.wire.messages.create_acls import AclCreation, CreateAclsRequest
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from pykbroker.wire.messages.end_txn import EndTxnRequest
 from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
-from pykbroker.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
 from pykbroker.wire.messages.heartbeat import HeartbeatRequest
 from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest
 from pykbroker.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -66,7 +66,12 @@ _WAITED_TOPIC: Final = "counted-waiting"
 _FETCH_VERSION: Final = 11
 _SESSION_MS = 1_800_000  # under valgrind everything is slow
 _MANY: Final = 1000
-_AGAIN: Final = (ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR)
+_AGAIN: Final = (
+    ErrorCode.CONCURRENT_TRANSACTIONS,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+)
 
 Ask = Callable[[], object]
 
@@ -90,13 +95,21 @@ def requests(connection: Connection, request: Message, version: int) -> Any:
     return answer
 
 
-def _topic(connection: Connection, name: str = _TOPIC) -> None:
-    """Create a topic, if it does not exist."""
-    connection.ask(CreateTopicsRequest([CreatableTopic(name, 1, 1)], 60_000), 7)
+def led(connection: Connection, *names: str, partitions: int = 1) -> None:
+    """Create topics, if they do not exist; comes back when their partitions are led."""
+    connection.ask(CreateTopicsRequest([CreatableTopic(name, partitions, 1) for name in names], 600_000), 7)
+    ends = [ListOffsetsPartition(index, timestamp=-1) for index in range(partitions)]
+    asked = ListOffsetsRequest(-1, topics=[ListOffsetsTopic(name, ends) for name in names])
+    while any(each.error_code for topic in _any(connection.ask(asked, 7)).topics for each in topic.partitions):
+        time.sleep(0.01)
+
+
+def _any(answer: Message) -> Any:
+    return answer
 
 
 def _produce(connection: Connection) -> Ask:
-    _topic(connection)
+    led(connection, _TOPIC)
     return partial(requests, connection, one_record(_TOPIC, 100), 9)
 
 
@@ -105,7 +118,7 @@ def _produce_six(connection: Connection) -> Ask:
 
 
 def _six_batches(connection: Connection) -> ProduceRequest:
-    connection.ask(CreateTopicsRequest([CreatableTopic(_SIX_TOPIC, _SIX, 1)], 60_000), 7)
+    led(connection, _SIX_TOPIC, partitions=_SIX)
     request = one_record(_SIX_TOPIC, _BATCH)
     (data,) = request.topic_data[0].partition_data
     request.topic_data[0].partition_data = [PartitionProduceData(index, data.records) for index in range(_SIX)]
@@ -144,12 +157,12 @@ def _base_offsets(answer: ProduceResponse) -> list[int]:
 
 
 def _produce_large(connection: Connection) -> Ask:
-    _topic(connection, _LARGE_TOPIC)
+    led(connection, _LARGE_TOPIC)
     return partial(requests, connection, one_record(_LARGE_TOPIC, _LARGE), 9)
 
 
 def _produce_among_rules(connection: Connection) -> Ask:
-    _topic(connection)
+    led(connection, _TOPIC)
     requests(connection, CreateAclsRequest([_rule(number) for number in range(RULES)]), 3)
     return _produce(connection)
 
@@ -194,7 +207,7 @@ def _fetch_waiting(connection: Connection) -> Ask:
 
     The request between them is answered in the turn of the loop in which the Fetch began to wait, or in a later one.
     """
-    _topic(connection, _WAITED_TOPIC)
+    led(connection, _WAITED_TOPIC)
     fetching = Connection(connection.address, patience_s=_SESSION_MS / 1000)
     produce = partial(requests, connection, one_record(_WAITED_TOPIC, 100), 9)
     between = _init_producer_id(connection)
@@ -219,17 +232,17 @@ def _base_offset(answer: ProduceResponse) -> int:
 
 def _metadata_of_many(connection: Connection) -> Ask:
     names = [f"counted-many-{number}" for number in range(_MANY)]
-    connection.ask(CreateTopicsRequest([CreatableTopic(name, 1, 1) for name in names], 600_000), 7)
+    led(connection, *names)
     return partial(requests, connection, MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in names]), 9)
 
 
 def _metadata(connection: Connection) -> Ask:
-    _topic(connection)
+    led(connection, _TOPIC)
     return partial(requests, connection, MetadataRequest(topics=[MetadataRequestTopic(name=_TOPIC)]), 9)
 
 
 def _list_offsets(connection: Connection) -> Ask:
-    _topic(connection)
+    led(connection, _TOPIC)
     asked_for = [ListOffsetsPartition(partition_index=0, timestamp=-1)]
     request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=_TOPIC, partitions=asked_for)])
     return partial(requests, connection, request, 7)
@@ -244,26 +257,36 @@ def _init_producer_id(connection: Connection) -> Ask:
     )
 
 
-def _coordinator(connection: Connection) -> Coordinator:
-    answer = connection.ask(FindCoordinatorRequest(coordinator_keys=["any"]), 4)
-    assert isinstance(answer, FindCoordinatorResponse)
-    return answer.coordinators[0]
-
-
 def _groups(connection: Connection) -> None:
-    """The group coordinator's topic is created when FindCoordinator is first asked for it."""
-    while _coordinator(connection).error_code:
+    """Until the coordinator has loaded all partitions of its topic, which is created when FindCoordinator first asks for it."""
+    connection.ask(FindCoordinatorRequest(coordinator_keys=["any"]), 4)
+    asked = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(f"any-{number}") for number in range(_MANY)])
+    while any(each.error_code for each in _any(connection.ask(asked, 8)).groups):
         time.sleep(0.05)
 
 
+def _new(group: str) -> str:
+    """A group's name that no client has used: a member of a run before would hold up a new one."""
+    return f"{group}-{uuid.uuid4().hex[:8]}"
+
+
 def _offset_commit(connection: Connection, topic_name: str = _TOPIC, count: int = 1) -> Ask:
-    connection.ask(CreateTopicsRequest([CreatableTopic(topic_name, count, 1)], 60_000), 7)
+    led(connection, topic_name, partitions=count)
     _groups(connection)
     partitions = [
         OffsetCommitRequestPartition(index, committed_offset=1, committed_metadata="") for index in range(count)
     ]
     topic = OffsetCommitRequestTopic(name=topic_name, partitions=partitions)
     return partial(requests, connection, OffsetCommitRequest(group_id="offsets", topics=[topic]), 8)
+
+
+def committed(connection: Connection, topic: str, groups: int) -> None:
+    """So many groups with an offset each."""
+    _groups(connection)
+    parts = [OffsetCommitRequestPartition(0, committed_offset=1, committed_metadata="")]
+    for number in range(groups):
+        request = OffsetCommitRequest(f"committed-{number}", topics=[OffsetCommitRequestTopic(topic, partitions=parts)])
+        requests(connection, request, 8)
 
 
 def _offset_fetch(connection: Connection) -> Ask:
@@ -275,17 +298,19 @@ def _offset_fetch(connection: Connection) -> Ask:
 
 def _heartbeat(connection: Connection) -> Ask:
     _groups(connection)
-    member_id, generation = _join(connection, "heartbeats")
-    request = HeartbeatRequest(group_id="heartbeats", generation_id=generation, member_id=member_id)
+    group_id = _new("heartbeats")
+    member_id, generation = _join(connection, group_id)
+    request = HeartbeatRequest(group_id=group_id, generation_id=generation, member_id=member_id)
     return partial(requests, connection, request, 4)
 
 
 def _consumer_heartbeat(connection: Connection) -> Ask:
     """Of the only member of a group of the consumer protocol, which has all that it is to have and nothing to report."""
-    _topic(connection)
+    led(connection, _TOPIC)
     _groups(connection)
+    group_id = _new("consumers")
     request = ConsumerGroupHeartbeatRequest(
-        group_id="consumers",
+        group_id=group_id,
         member_id="member",
         rebalance_timeout_ms=_SESSION_MS,
         subscribed_topic_names=[_TOPIC],
@@ -296,7 +321,7 @@ def _consumer_heartbeat(connection: Connection) -> Ask:
         request.member_epoch = answer.member_epoch
         assigned = answer.assignment.topic_partitions
         request.topic_partitions = [TopicPartitions(each.topic_id, each.partitions) for each in assigned]
-    alive = ConsumerGroupHeartbeatRequest("consumers", "member", answer.member_epoch)
+    alive = ConsumerGroupHeartbeatRequest(group_id, "member", answer.member_epoch)
     return partial(requests, connection, alive, 1)
 
 
@@ -335,12 +360,11 @@ def _first_record(connection: Connection) -> Ask:
     """Each time of a consumer in a group of its own, from FindCoordinator to the record that it fetches first."""
     _produce(connection)()
     _groups(connection)
-    numbers = itertools.count()
     earliest = ListOffsetsPartition(partition_index=0, timestamp=-2)
     begins = ListOffsetsRequest(-1, topics=[ListOffsetsTopic(name=_TOPIC, partitions=[earliest])])
 
     def consume() -> None:
-        group_id = f"first-{next(numbers)}"
+        group_id = _new("first")
         requests(connection, FindCoordinatorRequest(coordinator_keys=[group_id]), 4)
         _join(connection, group_id)
         wanted = [OffsetFetchRequestGroup(group_id, topics=[OffsetFetchRequestTopics(_TOPIC, [0])])]
@@ -355,7 +379,7 @@ def _first_record(connection: Connection) -> Ask:
 def _transaction(connection: Connection) -> Ask:
     """Of one record: AddPartitionsToTxn, Produce and EndTxn, which is asked again until the transaction before has its markers."""
     name = "counted-transaction"
-    _topic(connection, _TOPIC)
+    led(connection, _TOPIC)
     connection.ask(FindCoordinatorRequest(key_type=1, coordinator_keys=[name]), 4)  # creates the coordinator's topic
     begun = _settled(connection, InitProducerIdRequest(name, 600_000, -1, -1), 4)
     producer = (begun.producer_id, begun.producer_epoch)
@@ -416,8 +440,21 @@ def signed_in(listeners: Listeners, connection: Connection) -> Ask:
 
 
 _INIT_PRODUCER_ID: Final = Load("InitProducerId", _init_producer_id)
+PRODUCE: Final = Load("Produce, one record", _produce)
+COMMIT: Final = Load("OffsetCommit of one partition", _offset_commit)
+HEARTBEAT: Final = Load("Heartbeat", _heartbeat)
+#: What clients do with a coordinator, beside small requests.
+COORDINATED: Final = (
+    HEARTBEAT,
+    Load("ConsumerGroupHeartbeat", _consumer_heartbeat),
+    COMMIT,
+    Load("OffsetCommit of six partitions", partial(_offset_commit, topic_name=_SIX_TOPIC, count=_SIX)),
+    Load("JoinGroup, SyncGroup, LeaveGroup", _whole_membership),
+    Load("consumer in a new group, from FindCoordinator to its first record", _first_record),
+    Load("transaction of one record, from begin to commit", _transaction),
+)
 PLAIN: Final = (
-    Load("Produce, one record", _produce),
+    PRODUCE,
     Load("Produce, six batches of 16 KiB", _produce_six),
     Load("Fetch, ten records", _fetch),
     Load("Fetch, six partitions of 16 KiB", _fetch_six),
@@ -428,14 +465,8 @@ PLAIN: Final = (
     Load("Metadata of one topic", _metadata),
     Load("ListOffsets of one partition", _list_offsets),
     _INIT_PRODUCER_ID,
-    Load("OffsetCommit of one partition", _offset_commit),
-    Load("OffsetCommit of six partitions", partial(_offset_commit, topic_name=_SIX_TOPIC, count=_SIX)),
     Load("OffsetFetch of one partition", _offset_fetch),
-    Load("Heartbeat", _heartbeat),
-    Load("ConsumerGroupHeartbeat", _consumer_heartbeat),
-    Load("JoinGroup, SyncGroup, LeaveGroup", _whole_membership),
-    Load("consumer in a new group, from FindCoordinator to its first record", _first_record),
-    Load("transaction of one record, from begin to commit", _transaction),
+    *COORDINATED,
     Load(f"Metadata of {_MANY:,} topics", _metadata_of_many),
 )
 AUTHORISED: Final = Load(f"Produce, one record, {RULES} access lists", _produce_among_rules)

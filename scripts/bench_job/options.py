@@ -9,10 +9,23 @@ from typing import NamedTuple
 #: Names of the loads (plans.full), listed here because importing plans imports the clients.
 LOADS = (
     "start", "perf-100-1", "perf-100-6", "perf-1k-1", "perf-1k-6", "share-1", "share-4", "share-16", "batches", "partitions", "requests", "latency", "crowding",
-    "tls", "storm", "replicas", "memory",
+    "tls", "storm", "replicas", "coordinator", "crowds", "housekeeping", "cold", "many", "memory",
 )  # fmt: skip
 #: Those that --quick runs (plans.quick).
-QUICK_LOADS = ("start", "perf-100-1", "share-4", "batches", "partitions", "requests", "latency", "crowding", "memory")
+QUICK_LOADS = (
+    "start",
+    "perf-100-1",
+    "share-4",
+    "batches",
+    "partitions",
+    "requests",
+    "latency",
+    "crowding",
+    "coordinator",
+    "crowds",
+    "cold",
+    "memory",
+)
 
 
 class Other(NamedTuple):
