@@ -57,7 +57,7 @@ class _OursAsItWas(_OursAsUsed):
         return {**super().environment(), "PYTHONPATH": str(self.working_directory)}
 
 
-class Beside(BrokerProcess):
+class RunningBroker(BrokerProcess):
     """Any other broker, which whoever called the bench has started: it is neither started nor stopped here."""
 
     def __init__(self, name: str, host: str, port: int, pid: int) -> None:

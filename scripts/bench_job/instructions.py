@@ -52,7 +52,7 @@ def markdown(rows: list[Row]) -> str:
         heads = [f"{each} before | now | ratio" for each in columns]
         lines = [f"| request | {' | '.join(heads)} |", f"|---|{'---:|' * 3 * len(columns)}"]
         lines += [
-            f"| {row.name} | {' | '.join(_beside(row.before[each], row.now[each]) for each in columns)} |"
+            f"| {row.name} | {' | '.join(_compared(row.before[each], row.now[each]) for each in columns)} |"
             for row in rows
             if row.before
         ]
@@ -61,7 +61,7 @@ def markdown(rows: list[Row]) -> str:
     return "\n".join([*lines, "", interpreter()])
 
 
-def _beside(before: float, now: float) -> str:
+def _compared(before: float, now: float) -> str:
     return f"{before:,.0f} | {now:,.0f} | {now / before:.3f}"
 
 

@@ -86,6 +86,19 @@ def options() -> argparse.Namespace:
     parser.add_argument(
         "--folder", type=Path, help="where the brokers' data goes for a while (default: a temporary one)"
     )
+    _add_others(parser)
+    given = parser.parse_args()
+    if given.before and not (given.before / "pykbroker" / "__main__.py").exists():
+        parser.error(f"{given.before} is not a checkout of pykbroker")
+    if given.rounds < 1:
+        parser.error("--rounds must be at least 1")
+    if given.quick and given.only and not set(given.only) & set(QUICK_LOADS):
+        parser.error(f"--quick runs only {', '.join(QUICK_LOADS)}")
+    return given
+
+
+def _add_others(parser: argparse.ArgumentParser) -> None:
+    """What is compared with."""
     parser.add_argument(
         "--before",
         type=Path,
@@ -100,11 +113,3 @@ def options() -> argparse.Namespace:
         metavar="NAME=HOST:PORT:PID",
         help="compare with this broker, too, which runs already and has no other work; may be given again. Loads that start brokers of their own have no row for it",
     )
-    given = parser.parse_args()
-    if given.before and not (given.before / "pykbroker" / "__main__.py").exists():
-        parser.error(f"{given.before} is not a checkout of pykbroker")
-    if given.rounds < 1:
-        parser.error("--rounds must be at least 1")
-    if given.quick and given.only and not set(given.only) & set(QUICK_LOADS):
-        parser.error(f"--quick runs only {', '.join(QUICK_LOADS)}")
-    return given
