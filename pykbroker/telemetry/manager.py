@@ -13,7 +13,7 @@ from pykbroker.security.context import tell_when_lost
 from pykbroker.telemetry.instances import SHORTEST_LIFE_MS, ClientInstance, ClientInstances
 from pykbroker.telemetry.otlp import MalformedMetrics, Point, decode
 from pykbroker.telemetry.received import SERIES_OF_A_CLIENT, ClientValues, ReceivedMetrics
-from pykbroker.telemetry.subscriptions import Subscribed, Subscriptions, subscription_id, subscription_of
+from pykbroker.telemetry.subscriptions import Subscribed, AllSubscriptions, subscription_id, subscription_of
 from pykbroker.wire.compression import Compression, decompress, memory_to_decompress
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.primitives import ZERO_UUID, uuid_to_str
@@ -67,7 +67,7 @@ class ClientTelemetry:
         self.received = ReceivedMetrics(host.runtime.timers)
         self.counts: Counter[str] = Counter()
         found = host.metadata.image.client_metrics
-        self._subscriptions = Subscriptions({name: subscription_of(settings) for name, settings in found.items()})
+        self._subscriptions = AllSubscriptions({name: subscription_of(settings) for name, settings in found.items()})
         #: Changes with the subscriptions, which are replaced, not changed: a thread may read them.
         self._version = 0
         self._unsubscribe = host.metadata.subscribe(self._follow)
@@ -161,7 +161,7 @@ class ClientTelemetry:
                 subscriptions[name] = subscription_of(settings)
             else:
                 subscriptions.pop(name, None)
-        self._subscriptions = Subscriptions(subscriptions)
+        self._subscriptions = AllSubscriptions(subscriptions)
         self._version += 1
 
     # What it sends

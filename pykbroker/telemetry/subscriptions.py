@@ -1,4 +1,4 @@
-"""Subscriptions of client metrics: what they ask of a client, and the id of that (ClientMetricsManager, Apache Kafka 4.4.0)."""
+"""AllSubscriptions of client metrics: what they ask of a client, and the id of that (ClientMetricsManager, Apache Kafka 4.4.0)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def subscription_of(settings: Mapping[str, str]) -> Subscription:
     return Subscription(values["metrics"], values["interval.ms"], match)
 
 
-class Subscriptions:
+class AllSubscriptions:
     """All subscriptions of one moment. Clients that the same ones match share what is asked of them, which may be many names."""
 
     def __init__(self, by_name: Mapping[str, Subscription]) -> None:

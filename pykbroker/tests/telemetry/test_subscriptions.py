@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from pykbroker.telemetry.subscriptions import Subscribed, Subscriptions, in_java_order, subscription_id, subscription_of
+from pykbroker.telemetry.subscriptions import (
+    Subscribed,
+    AllSubscriptions,
+    in_java_order,
+    subscription_id,
+    subscription_of,
+)
 
 CLIENT = {"client_id": "orders-1", "client_software_name": "librdkafka"}
 
@@ -15,8 +21,8 @@ def asked(client: dict[str, str] = CLIENT, **subscriptions: dict[str, str]) -> S
     return _all(**subscriptions).of(client)
 
 
-def _all(**subscriptions: dict[str, str]) -> Subscriptions:
-    return Subscriptions({name: subscription_of(settings) for name, settings in subscriptions.items()})
+def _all(**subscriptions: dict[str, str]) -> AllSubscriptions:
+    return AllSubscriptions({name: subscription_of(settings) for name, settings in subscriptions.items()})
 
 
 def test_without_a_subscription_nothing_is_asked() -> None:
