@@ -13,7 +13,7 @@ from pykbroker.security.context import tell_when_lost
 from pykbroker.telemetry.instances import SHORTEST_LIFE_MS, ClientInstance, ClientInstances
 from pykbroker.telemetry.otlp import MalformedMetrics, Point, decode
 from pykbroker.telemetry.received import SERIES_OF_A_CLIENT, ClientValues, ReceivedMetrics
-from pykbroker.telemetry.subscriptions import Subscribed, AllSubscriptions, subscription_id, subscription_of
+from pykbroker.telemetry.subscriptions import AllSubscriptions, Subscribed, subscription_id, subscription_of
 from pykbroker.wire.compression import Compression, decompress, memory_to_decompress
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.primitives import ZERO_UUID, uuid_to_str

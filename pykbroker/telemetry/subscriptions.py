@@ -1,4 +1,4 @@
-"""AllSubscriptions of client metrics: what they ask of a client, and the id of that (ClientMetricsManager, Apache Kafka 4.4.0)."""
+"""Subscriptions of client metrics: what they ask of a client, and the id of that (ClientMetricsManager, Apache Kafka 4.4.0)."""
 
 from __future__ import annotations
 

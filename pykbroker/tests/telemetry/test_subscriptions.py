@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from pykbroker.telemetry.subscriptions import (
-    Subscribed,
     AllSubscriptions,
+    Subscribed,
     in_java_order,
     subscription_id,
     subscription_of,
