@@ -119,7 +119,7 @@ message Paid {
     found = ProtobufSchema(compiled_texts(text, {}))
     assert [each.name for each in found.named("Paid").fields] == ["card", "amount", "rest"]
     own = {"confluent/meta.proto": 'syntax = "proto3"; package confluent; message Own {}'}
-    with pytest.raises(LakeError, match="confluent.message_meta"):
+    with pytest.raises(LakeError, match=r"confluent\.message_meta"):
         compiled_texts(text, own)
 
 
