@@ -133,7 +133,7 @@ def live(program: Running, seed: int, chaos: str = CHAOS) -> Life:
     return Life(seed, found, time.monotonic() - begun, befell, answered)
 
 
-def _is_told(cluster: Cluster) -> bool:
+def _is_readable(cluster: Cluster) -> bool:
     """Whether all that is written can be read: the transaction of a payer that is gone hides what comes behind it until its time is over."""
     return all(
         each.last_stable_offset == each.log_end_offset for topic in _TOPICS for each in partitions(cluster, topic)
@@ -143,7 +143,7 @@ def _is_told(cluster: Cluster) -> bool:
 def judged(kafka: Kafka, guarantee: str) -> str:
     """What is wrong with what a life has left behind; nothing if all is as it must be."""
     with contextlib.suppress(TimeoutError):  # then it is judged as it stands
-        kafka.wait_until(_is_told, timeout=_LIMIT_S)
+        kafka.wait_until(_is_readable, timeout=_LIMIT_S)
     orders = [record.value for record in kafka.records("orders")]
     if sorted(orders) != sorted(b"order %d" % number for number in range(ORDERS)):
         return f"the shop's orders are not there once each: {Counter(orders)}"

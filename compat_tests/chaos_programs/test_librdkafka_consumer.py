@@ -136,7 +136,7 @@ class Other:
 
     def __init__(self, side: Side, broker: int) -> None:
         self._side = side
-        self._asked: dict[str, Any] = {
+        self._stated: dict[str, Any] = {
             "rebalance_timeout_ms": 60_000,
             "subscribed_topic_names": list(TOPICS),
             "topic_partitions": [],
@@ -146,9 +146,9 @@ class Other:
 
     def beat(self, broker: int) -> bool:
         """Whether the coordinator has taken its heartbeat."""
-        answer = self._side.once(ConsumerGroupHeartbeatRequest(GIVEN, self.ID, self.epoch, **self._asked), 1, broker)
+        answer = self._side.once(ConsumerGroupHeartbeatRequest(GIVEN, self.ID, self.epoch, **self._stated), 1, broker)
         if not answer.error_code:
-            self.epoch, self._asked = answer.member_epoch, {}
+            self.epoch, self._stated = answer.member_epoch, {}
         return not answer.error_code
 
     def given(self, broker: int) -> list[str]:
