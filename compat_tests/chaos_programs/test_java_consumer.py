@@ -61,7 +61,7 @@ def test_two_members_may_commit_for_one_partition(kafka: BrokerProcess, name: Ca
     assert here == there
 
 
-def committed_after_joining_anew(bootstrap: str, prefix: str) -> list[Any]:
+def committed_after_rejoining(bootstrap: str, prefix: str) -> list[Any]:
     """What the other member has when the first one is gone, and the errors of commits for that by the first, with its epoch of before and the
     one that it gets by joining anew.
     """
@@ -90,6 +90,6 @@ def committed_after_joining_anew(bootstrap: str, prefix: str) -> list[Any]:
 def test_who_joins_anew_may_commit_for_what_another_member_has(kafka: BrokerProcess, name: Callable[..., str]) -> None:
     prefix = name("anew")
     with Kafka() as ours:
-        here = committed_after_joining_anew(ours.bootstrap_servers, prefix)
-        there = committed_after_joining_anew(kafka.bootstrap, prefix)
+        here = committed_after_rejoining(ours.bootstrap_servers, prefix)
+        there = committed_after_rejoining(kafka.bootstrap, prefix)
     assert here == there == [[[0]], ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.NONE]
