@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.ours import Pykbroker
-from compat_tests.harness.process import BrokerProcess, answers_api_versions
+from compat_tests.harness.process import BrokerProcess, ServerFailed, answers_api_versions
 
 #: JVM flags of Kafka's kafka-server-start and kafka-run-class.
 _JVM = [
@@ -26,8 +26,13 @@ KAFKA_FLAGS = ["-Xmx1G", "-Xms1G", *_JVM]
 TOOL_FLAGS = ["-Xmx512M", *_JVM]
 #: And where numbers mean nothing: a quarter of the processor time.
 HASTY = ["-XX:TieredStopAtLevel=1", "-Xshare:auto"]
-#: Members of share groups have their partitions with their second heartbeat, which would come after five seconds.
-_SETTINGS = {"group.share.min.heartbeat.interval.ms": "200", "group.share.heartbeat.interval.ms": "200"}
+#: Members of share groups have their partitions with their second heartbeat, which would come after five seconds. A join of a new group
+#: would only measure for how long it waits for others.
+_SETTINGS = {
+    "group.share.min.heartbeat.interval.ms": "200",
+    "group.share.heartbeat.interval.ms": "200",
+    "group.initial.rebalance.delay.ms": "0",
+}
 
 
 class _OursAsUsed(Pykbroker):
@@ -50,6 +55,32 @@ class _OursAsItWas(_OursAsUsed):
 
     def environment(self) -> dict[str, str]:
         return {**super().environment(), "PYTHONPATH": str(self.working_directory)}
+
+
+class RunningBroker(BrokerProcess):
+    """Any other broker, which whoever called the bench has started: it is neither started nor stopped here."""
+
+    def __init__(self, name: str, host: str, port: int, pid: int) -> None:
+        super().__init__(Path())
+        self.name, self.host, self.port, self._pid = name, host, port, pid
+
+    @property
+    def pid(self) -> int:
+        return self._pid
+
+    def command(self) -> list[str]:
+        raise NotImplementedError
+
+    def is_ready(self) -> bool:
+        return answers_api_versions(self.host, self.port)
+
+    def start(self) -> None:
+        """Raises ServerFailed where it does not answer, or has no such process."""
+        if not (self.is_ready() and Path(f"/proc/{self.pid}").exists()):
+            raise ServerFailed(f"{self.name} does not answer at {self.bootstrap}, or is not the process {self.pid}")
+
+    def stop(self, limit_s: float = 0) -> int:
+        return 0
 
 
 def make_pair(
