@@ -175,6 +175,7 @@ class Partition:
     def _take_role(self, log: Log, image: PartitionImage, replication: Replication) -> None:
         led, leads = self.led, self.leader == replication.node_id and replication.registered
         alone = len(image.replicas) == 1
+        replication.note_directory(self, image, log)
         if led is not None and leads and not alone and led.leading.isr.leader_epoch == image.leader_epoch:
             led.published(image, log)
             return

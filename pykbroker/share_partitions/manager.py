@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from functools import partial
+from itertools import chain
+from operator import methodcaller
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.share.requests import are_served
@@ -108,7 +110,9 @@ class SharePartitions:
 
     def _forgotten(self) -> Steps:
         yield from self.sessions.forget()
-        for led in [led for group_id in self.groups() for led in self.led_of(group_id)]:
+        for led in list(
+            chain.from_iterable(map(methodcaller("values"), self._led.values()))
+        ):  # no step of Python for each
             led.end()
             yield _RELEASE_WEIGHT
 
