@@ -27,6 +27,16 @@ from pykbroker.wire.messages.offset_commit import (
 )
 
 
+def committed(ask: Ask, group_id: str, member_id: str, epoch: int, topic: str, partition: int) -> int:
+    """The error of a commit of an offset."""
+    positions = [OffsetCommitRequestPartition(partition, 7)]
+    request = OffsetCommitRequest(
+        group_id, epoch, member_id, topics=[OffsetCommitRequestTopic(topic, partitions=positions)]
+    )
+    code: int = ask.quietly(request, 9).topics[0].partitions[0].error_code
+    return code
+
+
 def committed_by_both(bootstrap: str, prefix: str) -> list[Any]:
     """What the two members are assigned, and the errors of their commits for the partition that was given away."""
     ask = Ask(bootstrap, 1, prefix)
@@ -42,11 +52,7 @@ def committed_by_both(bootstrap: str, prefix: str) -> list[Any]:
             for answer in (first, lost, given)
         ]
         for member, epoch in (("one", lost.member_epoch), ("two", given.member_epoch)):
-            positions = [OffsetCommitRequestPartition(given.assignment.topic_partitions[0].partitions[0], 7)]
-            asked = OffsetCommitRequest(
-                name, epoch, member, topics=[OffsetCommitRequestTopic(topic, partitions=positions)]
-            )
-            seen.append(ask.quietly(asked, 9).topics[0].partitions[0].error_code)
+            seen.append(committed(ask, name, member, epoch, topic, given.assignment.topic_partitions[0].partitions[0]))
         return seen
     finally:
         ask.close()
@@ -77,11 +83,7 @@ def committed_after_rejoining(bootstrap: str, prefix: str) -> list[Any]:
         for epoch in (first.member_epoch, None):
             if epoch is None:
                 epoch = ask.quietly(joins(name, "one", topic), 1).member_epoch
-            positions = [OffsetCommitRequestPartition(0, 7)]
-            asked = OffsetCommitRequest(
-                name, epoch, "one", topics=[OffsetCommitRequestTopic(topic, partitions=positions)]
-            )
-            seen.append(ask.quietly(asked, 9).topics[0].partitions[0].error_code)
+            seen.append(committed(ask, name, "one", epoch, topic, 0))
         return seen
     finally:
         ask.close()

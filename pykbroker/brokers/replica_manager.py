@@ -75,6 +75,7 @@ class ReplicaManager:
         self._peers = peers
         self._alter_partition = alter_partition
         self._assign_replicas_to_dirs = assign_replicas_to_dirs
+        #: While the broker is registered.
         self._assignments: DirectoryAssignments | None = None
         #: The limits of what this broker's replicas send and fetch.
         self.throttles = ReplicationThrottles(node_id, config, metadata.image, self.now_ms())
@@ -82,7 +83,6 @@ class ReplicaManager:
         #: The partitions of the store.
         self._partitions: Mapping[tuple[str, int], Partition] = {}
         self._altering: Altering[Partition, ProposedIsr] = Altering()
-        self._sending = False
         self._fetchers: dict[int, ReplicaFetcher] = {}
         #: The leader of each followed partition.
         self._followed: dict[Key, tuple[int, FollowedPartition]] = {}
@@ -111,6 +111,7 @@ class ReplicaManager:
         self.registered = False
         if self._assignments is not None:
             self._assignments.end()
+            self._assignments = None
         for fetcher in self._fetchers.values():
             fetcher.end()
         self._fetchers.clear()
@@ -177,7 +178,7 @@ class ReplicaManager:
         return attempt(self._runtime.offload, self._logs.plan_checkpoints())
 
     def note_directory(self, partition: Partition, image: PartitionImage, log: Log) -> None:
-        if not self.registered or self._assignments is None or log.directory.offline:
+        if self._assignments is None or log.directory.offline:
             return
         directory = self._logs.id_of(log.directory)
         if self.node_id in image.replicas and image.directory_of(self.node_id) != directory:
