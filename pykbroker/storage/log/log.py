@@ -20,7 +20,7 @@ from pykbroker.storage.log.producers import BatchMemory, ProducerEntry, next_seq
 from pykbroker.storage.log.reading import MOST_WALKED, ReadPlan, aborted_transactions
 from pykbroker.storage.log.segment import Segment
 from pykbroker.storage.log.state import LogState
-from pykbroker.storage.log.validate import Origin, is_alone, validate_batch
+from pykbroker.storage.log.validate import Origin, holds_one_record, validate_batch
 from pykbroker.wire.batch_header import (
     ATTRIBUTES_AT,
     LEAST_BEGIN,
@@ -158,8 +158,7 @@ class Log(LogState):
             or not begins <= ends <= now_ms + config.timestamp_after_max_ms
             or last - self.recovery_point + 1 >= config.flush_messages
             or leader_epoch != self.epochs.latest
-            or crc32c(records[ATTRIBUTES_AT:]) != crc
-            or not (flags or (is_alone(records, size, a, b, c) if count == 1 else are_alike(records, count)))
+            or not (flags or (holds_one_record(records, size, a, b, c) if count == 1 else are_alike(records, count)))
             or records.readonly
         ):
             return -1
@@ -169,8 +168,8 @@ class Log(LogState):
             if entry is None or not entry.goes_on(epoch, sequence):
                 return -1
         segment = self.segments[-1]
-        if segment.must_roll(size, last, ends, now_ms, config):
-            return -1
+        if segment.must_roll(size, last, ends, now_ms, config) or crc32c(records[ATTRIBUTES_AT:]) != crc:
+            return -1  # the checksum takes longest, and ``append_batch`` computes it again: so it is last
         pack_place(records, 0, first, length, leader_epoch)
         try:
             segment.append(records, first, last, ends, config)

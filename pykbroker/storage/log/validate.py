@@ -217,7 +217,7 @@ def _refuse_client_batch(header: BatchHeader) -> NoReturn:
     )
 
 
-def is_alone(records: Buffer, size: int, first: int, second: int, third: int) -> bool:
+def holds_one_record(records: Buffer, size: int, first: int, second: int, third: int) -> bool:
     """``_is_one_record`` for a batch of ``size`` bytes, by the first three bytes of its record: two or three of them are its length,
     usually.
     """

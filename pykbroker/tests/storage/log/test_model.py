@@ -105,7 +105,8 @@ class Worker:
 
     def add(self, data: bytearray, values: list[bytes]) -> None:
         self.sending = [*values]
-        result = append(self.log, data, epoch=self.epoch, now_ms=self.now(), committed=not self.late)
+        usual = len(self.values) % 2 == 0
+        result = append(self.log, data, epoch=self.epoch, now_ms=self.now(), committed=not self.late, usual=usual)
         assert result.base_offset == len(self.values)
         assert not result.duplicate
         self.acknowledge()

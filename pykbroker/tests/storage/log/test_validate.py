@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.rejections import RecordsRejected
-from pykbroker.storage.log.validate import Origin, _is_one_record, is_alone, validate_batch
+from pykbroker.storage.log.validate import Origin, _is_one_record, holds_one_record, validate_batch
 from pykbroker.tests.storage.support import START_MS, batch
 from pykbroker.wire.batch_header import TimestampType, batch_crc_ok, read_batch_header, write_crc
 from pykbroker.wire.compression import Compression
@@ -227,6 +227,6 @@ def test_whether_one_record_fills_its_batch_is_the_same_by_its_first_bytes(aroun
                 number.append(rest | (128 if more else 0))
                 data[61:65] = (number + more + bytes(4))[:4]
                 expected = _is_one_record(data)
-                assert is_alone(data, size, *data[61:64]) == expected
+                assert holds_one_record(data, size, *data[61:64]) == expected
     data[61:65] = bytes(4)
-    assert not is_alone(data, size, *data[61:64])
+    assert not holds_one_record(data, size, *data[61:64])
