@@ -117,12 +117,13 @@ class Side:
             connection.close()
 
     def topic(self, name: str, *replicas: int, **settings: str) -> None:
-        """A topic of one partition, led by the first replica, which both brokers know, as they know of each other: a broker that has
+        """A topic of one partition, led by the first replica, which all brokers know, as they know of each other: a broker that has
         just come back may be fenced.
         """
         for broker in self.addresses:
             wait_until(
-                lambda broker=broker: len(self.once(MetadataRequest([]), 12, broker).brokers) == 2, "they do not meet"
+                lambda broker=broker: len(self.once(MetadataRequest([]), 12, broker).brokers) == len(self.addresses),
+                "they do not meet",
             )
         configs = [CreatableTopicConfig(key.replace("_", "."), value) for key, value in settings.items()]
         made = CreatableTopic(name, -1, -1, [CreatableReplicaAssignment(0, list(replicas))], configs)
@@ -160,9 +161,9 @@ class Side:
 class Ours(Side):
     """Brokers of ours, to which happens what is on a tape of one kind."""
 
-    def __init__(self) -> None:
+    def __init__(self, brokers: int = 2, **more: str) -> None:
         super().__init__()
-        self.kafka = Kafka(SETTINGS, brokers=2)
+        self.kafka = Kafka({**SETTINGS, **more}, brokers=brokers)
         self.kafka.start()
         self.addresses = dict(enumerate(self.kafka.bootstrap_servers.split(","), 1))
 
