@@ -53,7 +53,7 @@ class OursOfThree(Ours):
     def befall(self, topic: str) -> None:
         """Broker 2 loses its follower, takes a record alone, and is lost."""
         with self.befalls(ClusterOutcome(0, UNCLEAN, 2, down_ms=8000)):
-            takes_alone(self, topic)
+            write_alone(self, topic)
             wait_until(lambda: self.leader(topic)[0] == 3 and self.leads(3, topic), "broker 3 does not lead")
 
 
@@ -76,7 +76,7 @@ class ApacheOfThree(Side):
         """The same: the follower is killed, the leader, and the follower is there again."""
         _, second, third = self.nodes
         third.kill()
-        takes_alone(self, topic)
+        write_alone(self, topic)
         second.kill()
         wait_until(lambda: self.leader(topic)[0] == -1, "broker 2 leads")
         third.start()
@@ -90,7 +90,7 @@ def in_sync(side: Side, topic: str) -> list[int]:
     return sorted(found.partitions[0].isr_nodes)
 
 
-def takes_alone(side: Side, topic: str) -> None:
+def write_alone(side: Side, topic: str) -> None:
     """Write what no follower gets: it is answered when they have left."""
     request = producing(topic, b"lost")
     request.timeout_ms = 60_000
@@ -121,8 +121,8 @@ def test_an_unclean_election(of_three: tuple[OursOfThree, ApacheOfThree]) -> Non
             for each in (fetching("t", 1, before), fetching("t", 2, epoch), diverged)
         ]
         partition = OffsetForLeaderPartition(0, epoch, before)
-        asked: Any = OffsetForLeaderEpochRequest(-1, [OffsetForLeaderTopic("t", [partition])])
-        end = new.ask(asked, 4).topics[0].partitions[0]
+        request: Any = OffsetForLeaderEpochRequest(-1, [OffsetForLeaderTopic("t", [partition])])
+        end = new.ask(request, 4).topics[0].partitions[0]
         wait_until(lambda side=side: in_sync(side, "t") == [2, 3], "broker 2 does not follow")
         seen.append([
             *(ErrorCode(each.error_code).name for each in found),

@@ -150,11 +150,12 @@ class RealMeans:
 
     def _may_lose(self) -> Iterator[PartitionImage]:
         """The led partitions with followers of topics that allow unclean elections."""
-        own = self._node.cluster.local_controller.own_stores
-        if own is None:
+        cluster = self._node.cluster
+        if cluster.peers is None:
             return
-        for name, topic in self._node.cluster.metadata.image.topics.items():
-            if own.control.may_elect_unclean(name):
+        image = cluster.metadata.image
+        for name, topic in image.topics.items():
+            if cluster.config.effective_topic_settings(image.topic_config(name))["unclean.leader.election.enable"]:
                 yield from (each for each in topic.partitions.values() if len(each.replicas) > 1 and each.leader >= 0)
 
     def _draw_step(self, rng: Random, at_ms: int, name: str) -> ClusterOutcome:
