@@ -208,18 +208,22 @@ class Ours(Side):
     @contextmanager
     def cut_off(self, kind: str) -> Iterator[None]:
         """Broker 2 gets nothing from broker 1 for a while."""
+        with self.lasting(ClusterOutcome(0, kind, 2, down_ms=1500), self.cut):
+            yield
+
+    def cut(self) -> set[tuple[int, int]]:
+        """Between which brokers nothing passes."""
         peers = self.kafka.node.cluster.peers
         assert peers is not None
-        with self._lasting(ClusterOutcome(0, kind, 2, down_ms=1500), lambda: peers.cut):
-            yield
+        return peers.cut
 
     def silent(self, kind: str, ms: int) -> None:
         """Nothing of raw requests comes for so long; who asks then waits."""
-        with self._lasting(ClusterOutcome(0, kind, 1, down_ms=ms, client=RAW), lambda: self.kafka.node.faults.silent):
+        with self.lasting(ClusterOutcome(0, kind, 1, down_ms=ms, client=RAW), lambda: self.kafka.node.faults.silent):
             pass
 
     @contextmanager
-    def _lasting(self, outcome: ClusterOutcome, is_seen: Callable[[], Any]) -> Iterator[None]:
+    def lasting(self, outcome: ClusterOutcome, is_seen: Callable[[], Any]) -> Iterator[None]:
         """What lasts for its time and then is over has begun; once more where this machine stood still for as long."""
         for _ in range(5):
             with self.befalls(outcome):

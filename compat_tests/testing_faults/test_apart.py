@@ -52,8 +52,8 @@ class OursOfThree(Ours):
 
     def befall(self, topic: str) -> None:
         """Broker 2 loses its follower, takes a record alone, and is lost."""
-        with self.befalls(ClusterOutcome(0, UNCLEAN, 2, down_ms=8000)):
-            write_alone(self, topic)
+        with self.lasting(ClusterOutcome(0, UNCLEAN, 2, down_ms=12_000), self.cut):
+            write_what_is_lost(self, topic)
             wait_until(lambda: self.leader(topic)[0] == 3 and self.leads(3, topic), "broker 3 does not lead")
 
 
@@ -76,7 +76,7 @@ class ApacheOfThree(Side):
         """The same: the follower is killed, the leader, and the follower is there again."""
         _, second, third = self.nodes
         third.kill()
-        write_alone(self, topic)
+        write_what_is_lost(self, topic)
         second.kill()
         wait_until(lambda: self.leader(topic)[0] == -1, "broker 2 leads")
         third.start()
@@ -90,7 +90,7 @@ def in_sync(side: Side, topic: str) -> list[int]:
     return sorted(found.partitions[0].isr_nodes)
 
 
-def write_alone(side: Side, topic: str) -> None:
+def write_what_is_lost(side: Side, topic: str) -> None:
     """Write what no follower gets: it is answered when they have left."""
     request = producing(topic, b"lost")
     request.timeout_ms = 60_000
