@@ -59,6 +59,7 @@ def _decorated(function: AsyncTest, seeds: int, first: int) -> Callable[..., Non
             name=_name(request, function),
         )
 
+    lived.is_kafka_world = True  # type: ignore[attr-defined]  # for the plugin
     del lived.__wrapped__  # pytest would ask for the fixtures of the original
     request = inspect.Parameter("request", inspect.Parameter.KEYWORD_ONLY)
     rest = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in fixtures if each.name != "request"]
@@ -96,9 +97,14 @@ def run_test(
 
 def _fail(failure: Failure, name: str, folder: str | None) -> None:
     hash_seed = os.environ.get("PYTHONHASHSEED", "random")
-    prefix = "" if hash_seed == "random" else f"PYTHONHASHSEED={hash_seed} "
+    prefix = "" if hash_seed in ("0", "random") else f"PYTHONHASHSEED={hash_seed} "  # pytest's plugin sets 0
     line = f"{prefix}pytest '{name}' --kafka-seed {failure.seed}"
     failure.error.add_note(report.text(failure, line))
+    if hash_seed == "random":
+        failure.error.add_note(
+            "sets of strings have another order in each process here, and if the program goes by it, the seed is another life there: set "
+            "PYTHONHASHSEED=0"
+        )
     if folder is not None:
         where = Path(folder)
         where.mkdir(parents=True, exist_ok=True)
