@@ -82,3 +82,11 @@ def test_beside_another_broker(tmp_path: Path) -> None:
         assert other.is_ready()
     finally:
         other.stop()
+
+
+def test_on_other_loops_and_interpreters() -> None:
+    """Which is here the same one: each has a table of its own."""
+    sides = ["--python", f"same={sys.executable}", "--asyncio", f"without={sys.executable}"]
+    done = _bench("--quick", "--only", "requests", *sides)
+    assert done.returncode == 0, done.stderr
+    assert re.findall(r"^\| \| (.+?) \|", done.stdout, re.MULTILINE) == ["Apache Kafka", "same", "without"]

@@ -1,4 +1,4 @@
-"""Kafka Streams 4.4.0: a stream joined with a table, two streams joined in windows, a windowed count that is told once.
+"""Kafka Streams 4.3.1: a stream joined with a table, two streams joined in windows, a windowed count that is told once.
 
 With exactly_once_v2 and the classic group protocol; killed in the middle, and run again after Kafka's reset tool.
 Left out: foreign-key joins, global tables, the streams group protocol.

@@ -1,4 +1,4 @@
-"""Kafka Streams 4.4.0 with exactly_once_v2: an application that is killed and restarted while it counts.
+"""Kafka Streams 4.3.1 with exactly_once_v2: an application that is killed and restarted while it counts.
 
 A repartition topic, a state store with its changelog, transactions that hold output, changelog and offsets together.
 Joins and windows have a file of their own (``test_joins``). Left out: the streams group protocol.

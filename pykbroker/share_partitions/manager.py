@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from functools import partial
-from itertools import chain
-from operator import methodcaller
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.share.requests import are_served
@@ -110,9 +108,7 @@ class SharePartitions:
 
     def _forgotten(self) -> Steps:
         yield from self.sessions.forget()
-        for led in list(
-            chain.from_iterable(map(methodcaller("values"), self._led.values()))
-        ):  # no step of Python for each
+        for led in [led for of_group in self._led.values() for led in of_group.values()]:
             led.end()
             yield _RELEASE_WEIGHT
 

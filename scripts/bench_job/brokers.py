@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from pathlib import Path
 from typing import Self
@@ -34,6 +35,8 @@ _SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
 }
 
+_WITHOUT_UVLOOP = "import sys; sys.modules['uvloop'] = None; from pykbroker.__main__ import main; main()"
+
 
 class _OursAsUsed(Pykbroker):
     """With cached bytecode, as in any ordinary start."""
@@ -52,6 +55,22 @@ class _OursAsItWas(_OursAsUsed):
     def __init__(self, folder: Path, checkout: Path, settings: dict[str, str] | None = None) -> None:
         super().__init__(folder, settings)
         self.working_directory = checkout.resolve()
+
+    def environment(self) -> dict[str, str]:
+        return {**super().environment(), "PYTHONPATH": str(self.working_directory)}
+
+
+class OnPython(_OursAsUsed):
+    """pykbroker of this checkout on another interpreter, ``python`` in words; on asyncio's own loop unless with ``uvloop``."""
+
+    def __init__(self, name: str, folder: Path, python: str, *, uvloop: bool) -> None:
+        super().__init__(folder, _SETTINGS)
+        self.name = name
+        self._python = shlex.split(python)
+        self._start = ["-m", "pykbroker"] if uvloop else ["-c", _WITHOUT_UVLOOP]
+
+    def command(self) -> list[str]:
+        return [*self._python, *self._start, *super().command()[3:]]
 
     def environment(self) -> dict[str, str]:
         return {**super().environment(), "PYTHONPATH": str(self.working_directory)}

@@ -44,6 +44,14 @@ def other(text: str) -> Other:
     return Other(name, host, int(port), int(pid))
 
 
+def named(text: str) -> tuple[str, str]:
+    """Read NAME=COMMAND. Raises ValueError."""
+    name, separator, command = text.partition("=")
+    if not (name and separator and command):
+        raise ValueError(text)
+    return name, command
+
+
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="scripts/bench",
@@ -113,3 +121,12 @@ def _add_others(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=HOST:PORT:PID",
         help="compare with this broker, too, which runs already and has no other work; may be given again. Loads that start brokers of their own have no row for it",
     )
+    for option, loop in (("--python", "uvloop"), ("--asyncio", "asyncio's own loop")):
+        parser.add_argument(
+            option,
+            action="append",
+            default=[],
+            type=named,
+            metavar="NAME=COMMAND",
+            help=f"compare with this checkout on the interpreter that the command runs, and {loop}; may be given again. No rows for loads that start brokers",
+        )

@@ -11,7 +11,7 @@ from pathlib import Path
 from compat_tests.harness.java import JavaMissing
 from compat_tests.harness.process import BrokerProcess, ServerFailed
 from scripts.bench_job import instructions, memory_bound, plans, request_quota, stalls, turns
-from scripts.bench_job.brokers import RunningBroker, make_pair
+from scripts.bench_job.brokers import OnPython, RunningBroker, make_pair
 from scripts.bench_job.counted import ValgrindMissing
 from scripts.bench_job.java_tools import ToolFailed
 from scripts.bench_job.plans import OF_OUR_OWN, Load
@@ -101,6 +101,8 @@ def _warm(options: argparse.Namespace, folder: Path) -> Sides:
     other, mine = make_pair(folder, before=options.before, hasty=options.quick)
     sides = {"Apache Kafka" if options.before is None else "before": other}
     sides |= {each.name: RunningBroker(*each) for each in options.beside}
+    for uvloop, chosen in ((True, options.python), (False, options.asyncio)):
+        sides |= {name: OnPython(name, folder / name, command, uvloop=uvloop) for name, command in chosen}
     sides[OURS] = mine
     try:
         for broker in sides.values():
@@ -135,7 +137,9 @@ def _round(
     for position, (name, load) in enumerate(loads.items()):
         topic = f"{title.replace(' ', '-')}-{position}"
         taking = [
-            each for each, broker in sides.items() if not (isinstance(broker, RunningBroker) and name in OF_OUR_OWN)
+            each
+            for each, broker in sides.items()
+            if not (isinstance(broker, OnPython | RunningBroker) and name in OF_OUR_OWN)
         ]
         found = {each: load.run(sides[each], topic) for each in (reversed(taking) if backwards else taking)}
         mine = found.pop(OURS)

@@ -51,7 +51,7 @@ SUITES = [
     Suite("java", "kafka-clients 4.4.0", "producer, consumer, admin, transactions"),
     Suite("java_old", "kafka-clients 2.1.1", "producer, consumer, admin"),
     Suite("tools", "Kafka's tools", "the command-line tools by class name"),
-    Suite("streams", "Kafka Streams 4.4.0", "exactly_once_v2, killed and restarted"),
+    Suite("streams", "Kafka Streams 4.3.1", "exactly_once_v2, killed and restarted"),
     Suite("connect", "Kafka Connect 4.3.1", "distributed mode, file source and sink"),
     Suite("mirror", "MirrorMaker 2", "two clusters, offsets translated"),
     Suite("groups", "kafka-clients, librdkafka", "consumer groups of both protocols"),

@@ -29,7 +29,7 @@ SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
 }
 #: Seconds after which a case counts as one that hangs. The longest takes a twentieth of that.
-_HANGS_AFTER_S = 200
+_HANGS_AFTER_S = 150
 
 _EXCUSES = {
     r"test_consumer_integration::test_kafka_consumer_offsets_for_time_old": "for brokers before 0.10.1",
@@ -38,7 +38,9 @@ _EXCUSES = {
 
 #: A consumer without a group that subscribes while the answer to its first request for metadata, which names no topic, is on its way
 #: takes that for the answer about its topics, and asks no more for five minutes: it falls silent, with Apache Kafka as well. So
-#: cases with consumers that fail are told by their second try.
+#: cases with consumers that fail are told by their second try. In one of some 300 runs a consumer in a group, which had joined it twice
+#: within 0.1 s, had no partitions and sent no heartbeat: it polls without a rest, and the broker is asked nothing. `test_heartbeat_thread`
+#: waits for its partitions without a limit, so the suite is run again.
 _RACING = ("test_consumer_integration::", "test_producer_integration::")
 
 
@@ -91,10 +93,13 @@ def _certificates(listeners: Listeners, folder: Path) -> Path:
 def test_suite(start_secured: StartSecured, tmp_path: Path, subtests: pytest.Subtests) -> None:
     listeners = start_secured(SETTINGS)
     add_users(listeners.address("PLAINTEXT"), {"alice": USERS["alice"]})
-    try:
-        cases = list(run_suite(unpacked(), listeners, tmp_path / "first"))
-    except NoReportError as hanging:
-        with subtests.test(msg="a case that hangs"):
-            pytest.skip(f"told by a second run of the suite, since this did not end: {hanging}")
-        cases = list(run_suite(unpacked(), listeners, tmp_path / "second"))
+    for reports in ("first", "second"):
+        try:
+            cases = list(run_suite(unpacked(), listeners, tmp_path / reports))
+            break
+        except NoReportError as hanging:
+            with subtests.test(msg="a case that hangs"):
+                pytest.skip(f"told by the next run of the suite, since this did not end: {hanging}")
+    else:
+        cases = list(run_suite(unpacked(), listeners, tmp_path / "last"))
     check(cases, Excuses(_EXCUSES), subtests)
