@@ -448,15 +448,15 @@ class UsedAgainModel(ShareGroupModel):
             if not up_at_once:
                 self.settle()
         self.settle()
-        self.sessions_end()
+        self.connections_are_lost()
 
-    def sessions_end(self) -> None:
-        """With their connections: a session that is left would hold what the group had before."""
-        for member in getattr(self, "members", {}).values():
+    def connections_are_lost(self) -> None:
+        """A session that is left would hold what the group had before."""
+        for member in self.members.values():
             if member.peer.when_lost is not None:
                 member.peer.lose()
         self.settle()
-        super().sessions_end()
+        self.sessions_end()
 
     def leave_all(self) -> None:
         for name in MEMBERS:
@@ -469,7 +469,7 @@ class UsedAgainModel(ShareGroupModel):
         self.settle()
         self.records = records
         self.letters_before = self.world.partition(LETTERS).log_end_offset
-        self.sessions_end()
+        self.connections_are_lost()
 
     def ask_coordinator(self, request: Message, version: int) -> Any:
         waiting = self.world.post(request, version, broker=self.world.coordinator(SHARE_GROUP))
