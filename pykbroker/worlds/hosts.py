@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import math
 import signal
 from collections.abc import Callable, Coroutine
@@ -56,6 +57,7 @@ class Process:
         self.name = name
         self.simulator = simulator
         self.network = network
+        network.names.add(name)
         self.present: Host | None = None
         self._loop: HostLoop | None = None
         #: Tasks of lives that were ended in the middle; whoever refers to them would otherwise run their ``finally``.
@@ -226,7 +228,10 @@ class WorldHost(Process):
     async def _run(self, host: Host, loop: HostLoop) -> None:
         """What asyncio.run does: the function, then the end of what it left running."""
         try:
-            self.result = await self._function(*self._arguments)
+            made: Any = self._function(*self._arguments)
+            if not inspect.isawaitable(made):
+                raise TypeError(f"world.host runs an async function, and {self.name} is none: write async def")
+            self.result = await made
         except asyncio.CancelledError:
             self.result = None
         except BaseException as error:  # noqa: BLE001 - it is the end of this process, and told by the test

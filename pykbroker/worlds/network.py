@@ -92,7 +92,8 @@ class Network:
         self._cut: dict[tuple[str, str], int] = {}
         self._counts: dict[tuple[str, str], int] = {}
         self._port = _FIRST_FREE_PORT
-        self._names: set[str] = set()
+        #: What hosts are called, and what they listen as.
+        self.names: set[str] = set()
 
     # ---- listening and connecting --------------------------------------------------------------------------------------
 
@@ -106,7 +107,7 @@ class Network:
         own = {"", "localhost", "127.0.0.1", "0.0.0.0", "::"}  # noqa: S104 - not bound here
         port = port or self.free_port()
         places = [(host.name if name in own else name, port) for name in names]
-        self._names.update(name for name, _ in places)
+        self.names.update(name for name, _ in places)
         for place in places:
             if place in self.listeners:
                 raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
@@ -118,14 +119,23 @@ class Network:
 
     def addresses(self, name: str, port: int) -> list[Any]:
         """What a name resolves to: itself. Raises gaierror for one that no host of the world has."""
-        if name not in self._names:
-            raise socket.gaierror(socket.EAI_NONAME, f"no host of this world listens as {name!r}")
+        self._check_known(name)
         return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (name, port))]
+
+    def _check_known(self, name: str) -> None:
+        """Raise gaierror for a name that no host of the world has."""
+        if name not in self.names:
+            raise socket.gaierror(
+                socket.EAI_NONAME,
+                f"no host of this world is called {name!r}, and nothing outside of it is reached: run what answers there as "
+                f"world.host(..., name={name!r})",
+            )
 
     async def connect(self, host: Host, factory: Callable[[], Any], name: str, port: int) -> tuple[End, Any]:
         """Connect a host. Raises OSError as a system does: refused, unreachable, unknown."""
         if name in ("localhost", "127.0.0.1"):
             name = host.name
+        self._check_known(name)
         loop = host.loop
         there = self.listeners.get((name, port))
         target = there.host.name if there is not None else name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import re
 from collections import deque
 from collections.abc import Callable
 from hashlib import blake2b
@@ -22,6 +23,7 @@ _TURN_S: Final = 20e-6
 _LONGEST_TURN_S: Final = 0.3
 _SLOW_TURNS: Final = 0.004
 
+_ADDRESS: Final = re.compile(" at 0x[0-9a-f]+")
 _EVENT = Struct("<dI")
 
 
@@ -141,7 +143,9 @@ class Simulator:
         self.at(self.now + seconds, function, argument)
 
     def note(self, host: str, kind: str, words: str) -> None:
-        """Add to the record, and to the hash of all that happened."""
+        """Add to the record, and to the hash of all that happened. Addresses, which errors may have, are left out."""
+        if " at 0x" in words:
+            words = _ADDRESS.sub("", words)
         self.hash(f"{host} {kind} {words}".encode())
         if self.recording:
             self.events.append((self.now, host, kind, words))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pykbroker.tests.worlds.support import asking, echo, lived
+from pykbroker.worlds.hosts import HostFailed
 from pykbroker.worlds.life import live
 from pykbroker.worlds.world import World
 
@@ -136,3 +137,33 @@ def test_any_time_is_every_time() -> None:
     for seed in range(80):
         live(test, seed, extents=extents)
     assert reached == set(range(11))
+
+
+def test_a_host_is_an_async_function() -> None:
+    async def test(world: World) -> None:
+        async def program() -> None:
+            """Ends."""
+
+        with pytest.raises(TypeError, match=r"write world.host\(f, x\), not f\(x\)"):
+            world.host(program())  # type: ignore[arg-type]
+        world.host(lambda: program())  # noqa: PLW0108 - one that returns what can be awaited
+        await world.settle()
+        world.host(len, [], name="short")  # type: ignore[arg-type]
+        with pytest.raises(HostFailed, match=r"and short is none: write async def"):
+            await world.settle()
+
+    outcome = live(test, 1, {})
+    assert isinstance(outcome.error, HostFailed)
+
+
+def test_an_address_in_an_error_is_no_part_of_the_trace() -> None:
+    async def test(world: World) -> None:
+        async def program() -> None:
+            raise ValueError(object())
+
+        world.host(program)
+        await world.settle()
+
+    kept = [live(test, 1, {}, prepare=lambda _: None) for _ in range(2)]
+    assert kept[0].trace_hash == kept[1].trace_hash
+    assert any("ends with ValueError(<object object>)" in words for *_, words in kept[0].events)
