@@ -46,6 +46,11 @@ def any_turn(extent: int, rng: Random) -> int:
     return round(math.pow(_LATEST_TURN, rng.random()))
 
 
+def _failure(error: BaseException) -> BaseException | None:
+    """What ended a process; None for an exit with 0."""
+    return None if isinstance(error, SystemExit) and not error.code else error
+
+
 class HostFailed(AssertionError):
     """A host's function raised what nobody caught; its cause is that error."""
 
@@ -108,6 +113,8 @@ class Process:
             if turn:
                 self._waiting.append((self.turns + turn, action))
             return
+        if not isinstance(at, int | float):
+            raise TypeError(f"at is a moment: seconds since the world began, or world.any_time(), and not {at!r}")
         self.pending += 1
         self.simulator.at(max(at, self.simulator.now), self._happen, action)
 
@@ -219,6 +226,7 @@ class WorldHost(Process):
         self.starts += 1
         self.result = self.error = self._main = None
         host = self.begin_life()
+        host.on_exit = self._exit
         host.call(asyncio.Handle(self._start_main, (host,), host.loop, None))
 
     def _start_main(self, host: Host) -> None:
@@ -234,14 +242,23 @@ class WorldHost(Process):
             self.result = await made
         except asyncio.CancelledError:
             self.result = None
+        except KeyboardInterrupt:
+            raise
         except BaseException as error:  # noqa: BLE001 - it is the end of this process, and told by the test
-            self.error = error
+            self.error = _failure(error)
         rest = [each for each in loop.unfinished() if each is not asyncio.current_task()]
         for each in rest:
             each.cancel()
         await asyncio.gather(*rest, return_exceptions=True)
+        await loop.shutdown_asyncgens()
         self.simulator.note(self.name, "end", f"{self.name} ends" + (f" with {self.error!r}" if self.error else ""))
         host.loop.call_soon(self._over)
+
+    def _exit(self, ended: SystemExit) -> None:
+        """A task or a callback has ended the process."""
+        self.error = _failure(ended)
+        self.simulator.note(self.name, "end", f"{self.name} ends by {ended!r}")
+        self._over()
 
     def _over(self) -> None:
         self.end_life()

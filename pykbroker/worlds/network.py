@@ -7,7 +7,7 @@ import errno
 import os
 import socket
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from pykbroker.worlds.refusals import check_client
 from pykbroker.worlds.tape import magnitude
@@ -133,22 +133,14 @@ class Network:
 
     async def connect(self, host: Host, factory: Callable[[], Any], name: str, port: int) -> tuple[End, Any]:
         """Connect a host. Raises OSError as a system does: refused, unreachable, unknown."""
-        if name in ("localhost", "127.0.0.1"):
-            name = host.name
-        self._check_known(name)
         loop = host.loop
-        there = self.listeners.get((name, port))
-        target = there.host.name if there is not None else name
-        if self.is_cut(host.name, target) or self.is_cut(target, host.name):
-            self.simulator.note(host.name, "connect", f"{name}:{port} does not answer")
-            await self._heals(host, target, loop)
-            there = self.listeners.get((name, port))
+        name, target, there = await self._reached(host, name, port)
         count = self._counts[host.name, target] = self._counts.get((host.name, target), 0) + 1
         label = f"{host.name}#{count}", target
         connection = Connection(self, label, (host.name, self.free_port()), (name, port))
         if there is None or not there.serving:
-            await asyncio.sleep(2 * self.weather.latency_s)
-            raise ConnectionRefusedError(errno.ECONNREFUSED, f"Connect call failed {(name, port)}")
+            await self._refuse(name, port)
+        assert there is not None
         protocol = factory()
         check_client(protocol)
         opened = loop.create_future()
@@ -156,7 +148,30 @@ class Network:
         await opened
         return connection.client, protocol
 
-    async def _heals(self, host: Host, target: str, loop: asyncio.AbstractEventLoop) -> None:
+    async def check_answers(self, host: Host, name: str, port: int) -> None:
+        """Raise OSError as a system does where nothing answers."""
+        name, _, there = await self._reached(host, name, port)
+        if there is None or not there.serving:
+            await self._refuse(name, port)
+
+    async def _reached(self, host: Host, name: str, port: int) -> tuple[str, str, Listener | None]:
+        """What a name is, the host that it is of, and who listens there, when no partition is between. Raises OSError."""
+        if name in ("localhost", "127.0.0.1"):
+            name = host.name
+        self._check_known(name)
+        there = self.listeners.get((name, port))
+        target = there.host.name if there is not None else name
+        if self.is_cut(host.name, target) or self.is_cut(target, host.name):
+            self.simulator.note(host.name, "connect", f"{name}:{port} does not answer")
+            await self._heals(host, target)
+            there = self.listeners.get((name, port))
+        return name, target, there
+
+    async def _refuse(self, name: str, port: int) -> NoReturn:
+        await asyncio.sleep(2 * self.weather.latency_s)
+        raise ConnectionRefusedError(errno.ECONNREFUSED, f"Connect call failed {(name, port)}")
+
+    async def _heals(self, host: Host, target: str) -> None:
         """Wait until a partition is over, for as long as a system tries to connect. Raises TimeoutError."""
         waited, pause = 0.0, 1.0
         while self.is_cut(host.name, target) or self.is_cut(target, host.name):

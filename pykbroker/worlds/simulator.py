@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import heapq
 import re
+import sys
 from collections import deque
 from collections.abc import Callable
 from hashlib import blake2b
 from struct import Struct
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.worlds.tape import Tape, magnitude
+
+if TYPE_CHECKING:
+    from pykbroker.worlds.loop import HostLoop
 
 #: The wall time at which worlds begin: 14 November 2023, 22:13:20 UTC.
 BEGINNING_S: Final = 1_700_000_000
@@ -42,10 +46,12 @@ class Host:
         self.alive = True
         #: Turns that it has taken.
         self.turns = 0
+        #: Called with what ends the process out of a callback or a task; without it that ends the world.
+        self.on_exit: Callable[[SystemExit], None] | None = None
         #: Called before each turn, which does not take place if the host is dead afterwards.
         self.before_turn: Callable[[], None] | None = None
         self.ready: deque[asyncio.Handle] = deque()
-        self.loop: asyncio.AbstractEventLoop
+        self.loop: HostLoop
         self._scheduled = False
         self._free_at = 0.0
         self._slow = simulator.tape.stream(f"{name} is slow", _SLOW_TURNS)
@@ -87,6 +93,11 @@ class Host:
                     handle._run()  # noqa: SLF001 - what a loop does with its handles
                 if not self.alive:
                     return
+        except SystemExit as ended:
+            if self.on_exit is None:
+                raise
+            self.on_exit(ended)
+            return
         finally:
             simulator.leave()
         slow = self._slow.choose()
@@ -166,11 +177,13 @@ class Simulator:
         if self.clock_moved is not None:
             self.clock_moved(self.wall(host))
         asyncio._set_running_loop(host.loop)  # noqa: SLF001 - what a loop does
+        sys.set_asyncgen_hooks(*host.loop.generator_hooks)
 
     def leave(self) -> None:
         """End it."""
         self.current = None
         asyncio._set_running_loop(None)  # noqa: SLF001 - what a loop does
+        sys.set_asyncgen_hooks(None, None)
 
     def run(self, until: Callable[[], bool], most_steps: int) -> None:
         """Let time pass until the condition holds. Raises Stuck when nothing is to come, or after ``most_steps``."""
