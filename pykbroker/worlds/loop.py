@@ -70,9 +70,9 @@ class HostLoop(asyncio.AbstractEventLoop):
         self._numbers = itertools.count()
         self._tasks: list[WorldTask] = []
         self._factory: Any = None
-        #: Async generators that have begun, in that order, and what Python calls at their beginning and their end.
+        #: Async generators that have begun, in that order.
         self._generators: WeakValueDictionary[int, AsyncGenerator[Any, Any]] = WeakValueDictionary()
-        self.generator_hooks = (self._begin_generator, self._end_generator)
+        host.generator_hooks = (self._begin_generator, self._end_generator)
         #: The places to which sockets have connected, whose connections are made with their protocols.
         self._connected: dict[int, tuple[str, int]] = {}
         self._handler: Callable[[asyncio.AbstractEventLoop, dict[str, Any]], object] | None = None

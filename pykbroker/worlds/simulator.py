@@ -10,12 +10,9 @@ from collections import deque
 from collections.abc import Callable
 from hashlib import blake2b
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from pykbroker.worlds.tape import Tape, magnitude
-
-if TYPE_CHECKING:
-    from pykbroker.worlds.loop import HostLoop
 
 #: The wall time at which worlds begin: 14 November 2023, 22:13:20 UTC.
 BEGINNING_S: Final = 1_700_000_000
@@ -51,7 +48,9 @@ class Host:
         #: Called before each turn, which does not take place if the host is dead afterwards.
         self.before_turn: Callable[[], None] | None = None
         self.ready: deque[asyncio.Handle] = deque()
-        self.loop: HostLoop
+        self.loop: asyncio.AbstractEventLoop
+        #: What Python calls at the beginning and the end of an async generator.
+        self.generator_hooks: tuple[Any, Any] = (None, None)
         self._scheduled = False
         self._free_at = 0.0
         self._slow = simulator.tape.stream(f"{name} is slow", _SLOW_TURNS)
@@ -177,7 +176,7 @@ class Simulator:
         if self.clock_moved is not None:
             self.clock_moved(self.wall(host))
         asyncio._set_running_loop(host.loop)  # noqa: SLF001 - what a loop does
-        sys.set_asyncgen_hooks(*host.loop.generator_hooks)
+        sys.set_asyncgen_hooks(*host.generator_hooks)
 
     def leave(self) -> None:
         """End it."""
