@@ -57,6 +57,18 @@ def test_it_was_lived_by_its_seeds() -> None:
     assert _LIVED == [0, 5, 6, 7]
 
 
+class TestOfAClass:
+    """A class of tests."""
+
+    @pytest.mark.parametrize("number", [1, 2])
+    @kafka_world(seeds=1)
+    async def test_a_method_is_lived(self, world: World, number: int, tmp_path: Path) -> None:
+        assert isinstance(self, TestOfAClass)
+        assert isinstance(world, World)
+        assert number
+        assert tmp_path.parts
+
+
 async def _lives(world: World) -> None:
     _LIVED.append(world.seed)
 
