@@ -2,6 +2,7 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -13,6 +14,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.IntStream;
+import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
@@ -157,7 +159,7 @@ public final class ExactlyOnce {
         try (var producer = new KafkaProducer<>(writing, new StringSerializer(), new StringSerializer());
             var consumer = new KafkaConsumer<>(settings(name, reading), new StringDeserializer(), new StringDeserializer())) {
             producer.initTransactions();
-            consumer.subscribe(List.of("orders"));
+            consumer.subscribe(List.of("orders"), joinsAnewWhenAsked());
             while (!isOver.get()) {
                 var records = consumer.poll(POLL);
                 if (records.isEmpty()) {
@@ -174,6 +176,20 @@ public final class ExactlyOnce {
                 producer.commitTransaction();
             }
         }
+    }
+
+    /**
+     * A listener that does nothing. With one, a consumer of the new protocol that was fenced joins anew in poll(); without one it does so at
+     * any time, and groupMetadata() has the next epoch for records of before.
+     */
+    private static ConsumerRebalanceListener joinsAnewWhenAsked() {
+        return new ConsumerRebalanceListener() {
+            @Override
+            public void onPartitionsRevoked(Collection<TopicPartition> partitions) {}
+
+            @Override
+            public void onPartitionsAssigned(Collection<TopicPartition> partitions) {}
+        };
     }
 
     /** How many orders are charged, as soon as all are, or after the limit. */

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
 import queue
 import subprocess
@@ -17,11 +18,15 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from compat_tests.chaos_programs.programs import PROGRAMS
 from pykbroker.judge import Misjudged
+from pykbroker.seeding.dumping import partitions
 from pykbroker.testing import Kafka
+
+if TYPE_CHECKING:
+    from pykbroker.brokers.cluster import Cluster
 
 #: What befalls a life: four times as much as by default, and nothing more behind it, so that it must end.
 CHAOS: Final = "{seed} intensity=4 quiet_after=3s"
@@ -36,6 +41,8 @@ _SETTINGS: Final = {
     "group.initial.rebalance.delay.ms": 100,
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000,
 }
+#: What the shop and its payers write.
+_TOPICS: Final = ("orders", "charges", "receipts")
 #: Longer than a program takes to say that it has not ended in time.
 _LIMIT_S: Final = 150
 
@@ -114,7 +121,7 @@ def live(program: Running, seed: int, chaos: str = CHAOS) -> Life:
     """One life by a seed."""
     begun = time.monotonic()
     with Kafka(_SETTINGS, brokers=3, chaos=chaos.format(seed=seed)) as kafka:
-        for topic in ("orders", "charges", "receipts"):
+        for topic in _TOPICS:
             kafka.create_topic(topic, 2, replication_factor=3)
         try:
             said = program.live(str(seed), kafka.bootstrap_servers)
@@ -126,8 +133,17 @@ def live(program: Running, seed: int, chaos: str = CHAOS) -> Life:
     return Life(seed, found, time.monotonic() - begun, befell, answered)
 
 
+def _is_readable(cluster: Cluster) -> bool:
+    """Whether all that is written can be read: the transaction of a payer that is gone hides what comes behind it until its time is over."""
+    return all(
+        each.last_stable_offset == each.log_end_offset for topic in _TOPICS for each in partitions(cluster, topic)
+    )
+
+
 def judged(kafka: Kafka, guarantee: str) -> str:
     """What is wrong with what a life has left behind; nothing if all is as it must be."""
+    with contextlib.suppress(TimeoutError):  # then it is judged as it stands
+        kafka.wait_until(_is_readable, timeout=_LIMIT_S)
     orders = [record.value for record in kafka.records("orders")]
     if sorted(orders) != sorted(b"order %d" % number for number in range(ORDERS)):
         return f"the shop's orders are not there once each: {Counter(orders)}"

@@ -1,25 +1,37 @@
-"""Why the payers of ``librdkafka_payer.py`` begin anew when they have read nothing for a while: librdkafka 2.16 never reads a partition whose
-committed offset it has asked of a broker that was no longer the coordinator (its issue 5586).
+"""What librdkafka 2.16 does wrong where the coordinator of its group moves, here as beside Apache Kafka.
 
-The answer has the error of the group and no partition, here as in Apache Kafka. The client looks for the coordinator, and neither asks
-it again nor tells anybody.
+Why the payers of ``librdkafka_payer.py`` begin anew when they have read nothing for a while: it never reads a partition whose committed
+offset it has asked of a broker that was no longer the coordinator (its issue 5586). The answer has the error of the group and no partition.
+The client looks for the coordinator, and neither asks it again nor tells anybody.
+
+What ``librdkafka-consumer`` doubles, if it does: a member that is told its partitions, and has not taken them yet, tells the next coordinator
+that it owns nothing. So a partition is given to another member, and with the next epoch, which the answer brings, the first one takes it all
+the same, and commits what it does with it.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from functools import partial
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
-from compat_tests.testing_faults.sides import Apache, Ours, Side, wait_until
+from compat_tests.testing_faults.sides import STOCK, Apache, Ours, Side, wait_until
 from compat_tests.testing_faults.test_catalogue import producing
+from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from pykbroker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
+from pykbroker.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from pykbroker.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -98,3 +110,108 @@ def test_the_client_stands_still(sides: tuple[Ours, Apache], which: int) -> None
         assert not reads(consumer, 5)
         consumer.assign(partitions)
         assert reads(consumer, 30)  # it has found the new coordinator, and asks it when it is told to begin anew
+
+
+# ---- two members with one partition
+
+GIVEN = "both"
+TOPICS = ("left", "right")
+
+
+def meant_for(side: Side, broker: int, *, other: bool) -> tuple[list[str], list[str]]:
+    """The topics that the coordinator means a member to have, and those that it has."""
+    members = side.once(ConsumerGroupDescribeRequest([GIVEN]), 1, broker).groups[0].members
+    for each in members:
+        if (each.member_id == Other.ID) == other:
+            return [what.topic_name for what in each.target_assignment.topic_partitions], [
+                what.topic_name for what in each.assignment.topic_partitions
+            ]
+    return [], []
+
+
+class Other:
+    """The second member, by raw requests."""
+
+    ID = "the other"
+
+    def __init__(self, side: Side, broker: int) -> None:
+        self._side = side
+        self._stated: dict[str, Any] = {
+            "rebalance_timeout_ms": 60_000,
+            "subscribed_topic_names": list(TOPICS),
+            "topic_partitions": [],
+        }
+        self.epoch = 0
+        self.beat(broker)
+
+    def beat(self, broker: int) -> bool:
+        """Whether the coordinator has taken its heartbeat."""
+        answer = self._side.once(ConsumerGroupHeartbeatRequest(GIVEN, self.ID, self.epoch, **self._stated), 1, broker)
+        if not answer.error_code:
+            self.epoch, self._stated = answer.member_epoch, {}
+        return not answer.error_code
+
+    def given(self, broker: int) -> list[str]:
+        """The topics that it has, as of its next heartbeat."""
+        return meant_for(self._side, broker, other=True)[1] if self.beat(broker) else []
+
+    def commits(self, topic: str, broker: int) -> str:
+        """The error of its commit."""
+        position = OffsetCommitRequestTopic(topic, partitions=[OffsetCommitRequestPartition(0, 1)])
+        answer = self._side.once(OffsetCommitRequest(GIVEN, self.epoch, self.ID, topics=[position]), 9, broker)
+        return ErrorCode(answer.topics[0].partitions[0].error_code).name
+
+
+def first_of(consumer: Consumer, topic: str) -> Message:
+    """The first record that it reads of a topic."""
+
+    def read() -> Message | None:
+        return next((each for each in consumer.consume(1, 0.1) if each.topic() == topic), None)
+
+    found: Message = wait_until(read, "it reads nothing")
+    return found
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["ours", "Apache Kafka"])
+def test_two_members_commit_for_one_partition(sides: tuple[Ours, Apache], which: int) -> None:
+    """Broker 1 leads, and broker 2 coordinates when it is slow to answer the heartbeat that says what the consumer has taken."""
+    side = sides[which]
+    for topic in TOPICS:
+        side.topic(topic, 1, 2, retention_ms="-1")
+        assert side.once(producing(topic), 9, 1).responses[0].partition_responses[0].error_code == 0
+    if coordinator_of(side, GIVEN) == 2:
+        side.move(KIND, "__consumer_offsets", 1)
+        coordinator_of(side, GIVEN)
+    settings = {
+        "bootstrap.servers": side.bootstrap,
+        "client.id": STOCK,
+        "group.id": GIVEN,
+        "group.protocol": "consumer",
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": False,
+        "log_level": 0,
+    }
+    producer = Producer({"bootstrap.servers": side.bootstrap, "transactional.id": GIVEN, "log_level": 0})
+    producer.init_transactions(60)
+    with ExitStack() as meanwhile:
+        consumer = meanwhile.enter_context(closing(Consumer(settings)))
+
+        def taken(_: Consumer, partitions: list[TopicPartition]) -> None:
+            if len(partitions) == len(TOPICS):
+                meanwhile.enter_context(side.request("slow request", ApiKey.CONSUMER_GROUP_HEARTBEAT))
+            consumer.incremental_assign([TopicPartition(each.topic, each.partition, 0) for each in partitions])
+
+        consumer.subscribe(list(TOPICS), on_assign=taken)  # it takes what it is assigned when it is asked for records
+        wait_until(lambda: len(meant_for(side, 1, other=False)[1]) == len(TOPICS), "it is not assigned what there is")
+        other = Other(side, 1)
+        wait_until(lambda: len(meant_for(side, 1, other=False)[0]) == 1, "the other member is meant for nothing")
+        side.move(KIND, "__consumer_offsets", 2)
+        (given,) = wait_until(lambda: other.given(2), "the other member gets nothing")
+        record = first_of(consumer, given)
+        producer.begin_transaction()
+        producer.produce("done", record.value())
+        positions = [TopicPartition(given, 0, 1)]
+        producer.send_offsets_to_transaction(positions, consumer.consumer_group_metadata(), 60)
+        producer.commit_transaction(60)
+        assert other.given(2) == [given]
+        assert other.commits(given, 2) == "NONE"

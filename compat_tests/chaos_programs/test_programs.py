@@ -5,10 +5,12 @@ from __future__ import annotations
 import shutil
 
 import pytest
+from confluent_kafka import Producer
 
 from compat_tests.chaos_programs.programs import PROGRAMS
-from compat_tests.chaos_programs.shop import running, runs
+from compat_tests.chaos_programs.shop import ORDERS, judged, running, runs
 from compat_tests.conftest import LONG
+from pykbroker.testing import Kafka
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
@@ -21,3 +23,21 @@ def test_the_judge_finds_nothing(name: str) -> None:
         lived = list(runs(program, range(1, 501 if LONG else 3), at_once=6 if LONG else 2))
     assert [each for each in lived if each.found] == []
     assert all(each.befell for each in lived)
+
+
+def test_what_an_open_transaction_hides_is_not_lost() -> None:
+    """The judge waits until the time of the transaction of a payer that is gone is over."""
+    with Kafka({"transaction.abort.timed.out.transaction.cleanup.interval.ms": 100}) as kafka:
+        for topic in ("orders", "charges", "receipts"):
+            kafka.create_topic(topic, 2)
+        gone = Producer(
+            {"bootstrap.servers": kafka.bootstrap_servers, "transactional.id": "gone", "transaction.timeout.ms": 1000}
+        )
+        gone.init_transactions(30)
+        gone.begin_transaction()
+        gone.produce("receipts", b"charged twice", partition=0)
+        gone.flush(30)
+        for number in range(ORDERS):
+            for topic in ("orders", "charges", "receipts"):
+                kafka.produce(topic, b"order %d" % number, key=b"k%d" % (number % 5), partition=0)
+        assert judged(kafka, "exactly-once") == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from compat_tests.harness.apache import ApacheKafka
@@ -130,6 +131,14 @@ class SharedLogDirectories:
         """The directory of a partition, such as ``orders-0``, wherever it lies."""
         (found,) = (path / name for path in self.paths if (path / name).exists())
         return found
+
+    def segment_sizes(self, name: str) -> list[int]:
+        """Bytes of each segment of a partition, in order, without those that retention removes meanwhile."""
+        sizes = []
+        for file in sorted(self.partition(name).glob("*.log")):
+            with suppress(FileNotFoundError):
+                sizes.append(file.stat().st_size)
+        return sizes
 
     def log_of(self, which: str) -> str:
         """What a broker has logged, over all its runs."""

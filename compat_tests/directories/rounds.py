@@ -77,8 +77,7 @@ class Rounds:
             client.produce("retained", encode_batch(self._at_another_hour(2)))
 
         def trimmed() -> bool:
-            files = sorted(self._directories.partition("retained-0").glob("*.log"))
-            return sum(file.stat().st_size for file in files[1:]) < _RETAINED_BYTES
+            return sum(self._directories.segment_sizes("retained-0")[1:]) < _RETAINED_BYTES
 
         wait_until(trimmed, "retention")
 

@@ -10,7 +10,6 @@ import pytest
 
 from compat_tests.conftest import takes_long
 from compat_tests.harness.apache import ApacheKafka
-from compat_tests.harness.class_archives import TOOLS
 from compat_tests.harness.ours import Pykbroker
 from compat_tests.harness.process import BrokerProcess, ServerFailed
 from compat_tests.oracle.requests import Ask
@@ -21,7 +20,7 @@ from pykbroker.wire.records import Record, encode_batch
 
 
 class _Kafka43(ApacheKafka):
-    jars = TOOLS
+    jars = "kafka-4.3"
 
 
 class _As43(Pykbroker):

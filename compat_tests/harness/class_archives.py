@@ -1,7 +1,7 @@
-"""Class data sharing (CDS) archives of the classes that Java loads for Apache Kafka, its clients and its tools.
+"""Class data sharing (CDS) archives of the classes that Java loads for Apache Kafka and its clients.
 
-With them a broker starts in two thirds of the processor time, a tool in half. They are created once per state of the jars,
-from the classes of a broker, of a program with all three clients, and of a tool with them.
+With them a broker starts in two thirds of the processor time, a tool in half. They are created once per set of jars,
+from the classes of a broker and of a tool with all three clients.
 """
 
 from __future__ import annotations
@@ -16,35 +16,26 @@ from pathlib import Path
 
 from scripts.jars import ROOT, jars
 
-#: The sets of jars of Kafka's brokers and clients, and of its tools, which are those of an earlier release.
-KAFKA, TOOLS = "kafka", "kafka-4.3"
-#: The broker's main class, which loads more than clients do, and what is started like it.
-_BROKER = "kafka.Kafka"
-_LIKE_BROKER = (_BROKER, "kafka.tools.StorageTool")
-#: A program with all three clients, and a tool with them.
-EVERY_CLIENT = Path(__file__).with_name("java_src") / "EveryClient.java"
-_TOOL = "org.apache.kafka.tools.EndToEndLatency"
+#: The set of jars of Kafka's brokers and tools.
+KAFKA = "kafka"
+BROKER, CLIENTS = "kafka.Kafka", "org.apache.kafka.tools.EndToEndLatency"
+#: The broker's main class, which loads more than clients do.
+_LIKE_BROKER = (BROKER, "kafka.tools.StorageTool")
 _FOLDER = ROOT / "build" / "class-archives"
 _MADE = "made"
 
 
-def archive_flags(java: str, main: str, jar_set: str) -> list[str]:
-    """Return flags that start ``main`` of a set of jars with its archive; Java ignores an archive that does not match."""
-    if jar_set not in (KAFKA, TOOLS):
-        return []
-    archive = _folder(java) / _archive(jar_set, broker=main in _LIKE_BROKER)
+def archive_flags(java: str, main: str) -> list[str]:
+    """Return flags that start ``main`` of Kafka's jars with the archive; Java ignores an archive that does not match."""
+    archive = _folder(java) / f"{BROKER if main in _LIKE_BROKER else CLIENTS}.jsa"
     return [f"-XX:SharedArchiveFile={archive}"] if archive.exists() else []
-
-
-def _archive(jar_set: str, *, broker: bool) -> str:
-    return f"{jar_set}-{'broker' if broker else 'clients'}.jsa"
 
 
 @functools.cache
 def _folder(java: str) -> Path:
     """Return the folder of the archives, which the first caller creates."""
     key = hashlib.sha256(str(Path(java).resolve()).encode())
-    for jar in jars(KAFKA) + jars(TOOLS):
+    for jar in jars(KAFKA):
         known = jar.stat()
         key.update(f" {jar} {known.st_size} {known.st_mtime_ns}".encode())
     folder = _FOLDER / key.hexdigest()[:16]
@@ -60,26 +51,20 @@ def _folder(java: str) -> Path:
 
 
 def _make(folder: Path) -> None:
-    """Run a broker, and clients that create a topic, produce and consume; each writes its archive when it exits."""
+    """Run a broker, and a tool that creates a topic, produces and consumes; each writes its archive when it exits."""
     from compat_tests.harness.apache import ApacheKafka
     from compat_tests.harness.java import PLAIN, java_command
 
-    def recording(jar_set: str, *, broker: bool = False) -> list[str]:
-        return [*PLAIN, f"-XX:ArchiveClassesAtExit={folder / _archive(jar_set, broker=broker)}"]
+    def recording(main: str) -> list[str]:
+        return [*PLAIN, f"-XX:ArchiveClassesAtExit={folder / main}.jsa"]
 
     with tempfile.TemporaryDirectory() as place:
-        flags = [*recording(KAFKA, broker=True), "-Xmx700m"]
-        broker = ApacheKafka(Path(place) / "kafka", flags=flags, formatting=PLAIN)
+        broker = ApacheKafka(Path(place) / "kafka", flags=[*recording(BROKER), "-Xmx700m"], formatting=PLAIN)
         broker.start()
         try:
-            # Java compiles the file itself: an archive has no classes from folders.
-            _run([*java_command(str(EVERY_CLIENT), KAFKA, flags=recording(KAFKA)), broker.bootstrap])
             where = ["--bootstrap-server", broker.bootstrap, "--topic", "archive"]
             how = ["--num-records", "10", "--producer-acks", "1", "--record-size", "10"]
-            _run([*java_command(_TOOL, TOOLS, flags=recording(TOOLS)), *where, *how])
+            command = [*java_command(CLIENTS, KAFKA, flags=recording(CLIENTS)), *where, *how]
+            subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=True)
         finally:
             broker.stop()
-
-
-def _run(command: list[str]) -> None:
-    subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=True)

@@ -7,14 +7,14 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from compat_tests.harness.class_archives import archive_flags
+from compat_tests.harness.class_archives import KAFKA, archive_flags
 from scripts.jars import ROOT, classpath
 
 CLASSES = ROOT / "build" / "compat-classes"
 
 #: For short runs: one compiler tier and the serial collector start about twice as fast. Never used by the bench.
 PLAIN = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
-#: The same with the CDS archives of Kafka's classes.
+#: The same with the CDS archive of Kafka's classes.
 QUICK = [*PLAIN, "-Xshare:auto"]
 
 
@@ -67,5 +67,5 @@ def java_command(main: str, jar_set: str, *, classes: Path | None = None, flags:
     # the archive requires its jars to come first
     path = classpath(jar_set) if classes is None else f"{classpath(jar_set)}:{classes}"
     flags = QUICK if flags is None else flags
-    archive = archive_flags(java(), main, jar_set) if QUICK[-1] in flags else []
+    archive = archive_flags(java(), main) if jar_set == KAFKA and QUICK[-1] in flags else []
     return [java(), *flags, *archive, "-cp", path, main]

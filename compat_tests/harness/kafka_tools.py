@@ -1,7 +1,4 @@
-"""Runs Kafka's command-line tools by class name, in one Java process that lives as long as the session.
-
-They are those of 4.3.1, the newest that Maven has.
-"""
+"""Runs Kafka's command-line tools by class name, in one Java process that lives as long as the session."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from compat_tests.harness.class_archives import TOOLS
+from compat_tests.harness.class_archives import KAFKA
 from compat_tests.harness.java import compile_java, java_command
 
 _SOURCE = Path(__file__).parent / "java_src" / "ToolServer.java"
@@ -22,7 +19,7 @@ _MAIN = {
     "console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
     "consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
     "groups": "org.apache.kafka.tools.GroupsCommand",
-    "configs": "kafka.admin.ConfigCommand",
+    "configs": "org.apache.kafka.tools.ConfigCommand",
     "get-offsets": "org.apache.kafka.tools.GetOffsetShell",
     "log-dirs": "org.apache.kafka.tools.LogDirsCommand",
     "delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
@@ -56,7 +53,7 @@ _MAIN = {
 
 def tool_command(tool: str) -> list[str]:
     """Return the command line of a tool in a process of its own; the caller adds arguments."""
-    return java_command(_MAIN[tool], TOOLS)
+    return java_command(_MAIN[tool], KAFKA)
 
 
 @dataclass(frozen=True)
@@ -80,9 +77,9 @@ class KafkaTools:
     """Runs tools: ``tools("topics", "--bootstrap-server", ..., "--list")``. Closing ends the Java process."""
 
     def __init__(self) -> None:
-        classes = compile_java([_SOURCE], TOOLS)
+        classes = compile_java([_SOURCE], KAFKA)
         self._process = subprocess.Popen(
-            java_command("ToolServer", TOOLS, classes=classes), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            java_command("ToolServer", KAFKA, classes=classes), stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
 
     def __call__(self, tool: str, *arguments: str, stdin: str = "") -> ToolResult:

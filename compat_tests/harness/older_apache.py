@@ -17,7 +17,7 @@ _HEAP = "-Xmx400m"
 
 
 class ApacheKafka43(ApacheKafka):
-    """Apache Kafka 4.3.1, broker and controller in one process, from the jars of the tools."""
+    """Apache Kafka 4.3.1, broker and controller in one process."""
 
     name = "kafka-4.3"
     jars = "kafka-4.3"

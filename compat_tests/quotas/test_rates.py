@@ -22,7 +22,7 @@ import pytest
 from confluent_kafka import Producer
 
 from compat_tests.conftest import LONG, make_target, takes_long
-from compat_tests.harness.class_archives import TOOLS
+from compat_tests.harness.class_archives import KAFKA
 from compat_tests.harness.java import QUICK, java_command
 from compat_tests.harness.process import BrokerProcess
 from compat_tests.oracle.cases.quotas import alter
@@ -117,7 +117,7 @@ def _java(role: str, place: Place, client: str, folder: Path) -> list[str]:
     }
     properties = folder / f"{client}.properties"
     properties.write_text(f"client.id={client}\n{settings[role]}")
-    command = java_command(f"org.apache.kafka.tools.{role.capitalize()}Performance", TOOLS, flags=[*QUICK, "-Xmx128m"])
+    command = java_command(f"org.apache.kafka.tools.{role.capitalize()}Performance", KAFKA, flags=[*QUICK, "-Xmx128m"])
     command += [*arguments[role], "--bootstrap-server", place.address, "--command-config", str(properties)]
     return [*command, "--num-records", "100000000"]
 

@@ -218,6 +218,7 @@ class Cluster:
                 self.runtime,
                 self.peers.of(node_id),
                 self.controller.alter_partition,
+                self.controller.assign_replicas_to_dirs,
             )
         store = Store(self.config, logs, metadata, self.runtime, node_id, replication)
         if replication is not None:

@@ -1,7 +1,7 @@
 """The replication of one broker's partitions, where it has a store of its own: whom it follows, what it proposes to the controller.
 
 Partitions lead by themselves (``partitions/leadership.py``). Here is what they share: the fetchers, one for each leader, the AlterPartition
-requests, the broker's epoch, and the round that looks for followers that lag.
+and AssignReplicasToDirs requests, the broker's epoch, and the round that looks for followers that lag.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pykbroker.brokers.directory_assignments import AssignReplicasToDirs, DirectoryAssignments
 from pykbroker.brokers.replica_fetcher import Key, Peers, ReplicaFetcher
 from pykbroker.brokers.replication_throttles import ReplicationThrottles
 from pykbroker.metadata.image import NO_LEADER
 from pykbroker.partitions.following import FollowedPartition
-from pykbroker.replication.altering import RETRY_MS, AlterAnswer, AlterRequest, IsrAltering
+from pykbroker.replication.altering import RETRY_MS, Altering, AlterRequest
 from pykbroker.replication.isr import CommittedIsr, ProposedIsr
 from pykbroker.runtime.waits import Deferred, attempt
 from pykbroker.wire.errors import KafkaError
@@ -45,6 +46,8 @@ _SHORTEST_ROUND_MS = 100
 _WEIGHT = 2
 
 AlterPartition = Callable[[AlterPartitionRequest], Deferred[AlterPartitionResponse]]
+#: The controller's answer for one partition: what it has now, or an error code.
+AlterAnswer = CommittedIsr | int
 
 
 class ReplicaManager:
@@ -59,6 +62,7 @@ class ReplicaManager:
         runtime: Runtime,
         peers: Peers,
         alter_partition: AlterPartition,
+        assign_replicas_to_dirs: AssignReplicasToDirs,
     ) -> None:
         self.node_id = node_id
         self.lag_ms: int = config["replica.lag.time.max.ms"]
@@ -70,13 +74,15 @@ class ReplicaManager:
         self._runtime = runtime
         self._peers = peers
         self._alter_partition = alter_partition
+        self._assign_replicas_to_dirs = assign_replicas_to_dirs
+        #: While the broker is registered.
+        self._assignments: DirectoryAssignments | None = None
         #: The limits of what this broker's replicas send and fetch.
         self.throttles = ReplicationThrottles(node_id, config, metadata.image, self.now_ms())
         self._epoch = -1
         #: The partitions of the store.
         self._partitions: Mapping[tuple[str, int], Partition] = {}
-        self._altering: IsrAltering[Partition] = IsrAltering()
-        self._sending = False
+        self._altering: Altering[Partition, ProposedIsr] = Altering()
         self._fetchers: dict[int, ReplicaFetcher] = {}
         #: The leader of each followed partition.
         self._followed: dict[Key, tuple[int, FollowedPartition]] = {}
@@ -90,6 +96,7 @@ class ReplicaManager:
         the wait is over when all are.
         """
         self._partitions, self._epoch, self.registered = partitions, epoch, True
+        self._assignments = DirectoryAssignments(self.node_id, epoch, self._runtime, self._assign_replicas_to_dirs)
         self._runtime.timers.after(self._round_ms, partial(self._look_for_lag, dormant, epoch))
         opened = [each for each in partitions.values() if each.opened_log is not None]
         for partition in opened:
@@ -102,11 +109,14 @@ class ReplicaManager:
     def end(self) -> None:
         """The broker has stopped: its replicas neither lead nor follow."""
         self.registered = False
+        if self._assignments is not None:
+            self._assignments.end()
+            self._assignments = None
         for fetcher in self._fetchers.values():
             fetcher.end()
         self._fetchers.clear()
         self._followed.clear()
-        self._altering = IsrAltering()
+        self._altering = Altering()
         self.fetch_times.clear()
         for partition in self._partitions.values():
             partition.take_role()
@@ -167,6 +177,13 @@ class ReplicaManager:
         self._logs.note_checkpoints([log])
         return attempt(self._runtime.offload, self._logs.plan_checkpoints())
 
+    def note_directory(self, partition: Partition, image: PartitionImage, log: Log) -> None:
+        if self._assignments is None or log.directory.offline:
+            return
+        directory = self._logs.id_of(log.directory)
+        if self.node_id in image.replicas and image.directory_of(self.node_id) != directory:
+            self._assignments.want(partition.topic_id, partition.index, directory)
+
     # -- following ----------------------------------------------------------------------------------------------------
 
     def take_up(self, partition: Partition, log: Log) -> None:
@@ -177,6 +194,7 @@ class ReplicaManager:
             and leader not in (self.node_id, NO_LEADER)
             and self.node_id in partition.replicas
             and not partition.deleted
+            and not log.directory.offline  # its fetch would look as if it were in sync
         )
         before = self._followed.get(key)
         if before is not None:
@@ -222,7 +240,7 @@ class ReplicaManager:
         asked = attempt(self._alter_partition, self._request(request))
         asked.fold(partial(self._answered, altering, request)).or_log("changing in-sync replicas")
 
-    def _request(self, request: AlterRequest[Partition]) -> AlterPartitionRequest:
+    def _request(self, request: AlterRequest[Partition, ProposedIsr]) -> AlterPartitionRequest:
         topics: dict[bytes, AlterPartitionRequestTopicData] = {}
         for partition, change in request.changes.items():
             topic = topics.setdefault(partition.topic_id, AlterPartitionRequestTopicData(partition.topic_id))
@@ -240,8 +258,8 @@ class ReplicaManager:
 
     def _answered(
         self,
-        altering: IsrAltering[Partition],
-        request: AlterRequest[Partition],
+        altering: Altering[Partition, ProposedIsr],
+        request: AlterRequest[Partition, ProposedIsr],
         done: Deferred[AlterPartitionResponse],
     ) -> None:
         if altering is not self._altering:  # the broker has stopped since
@@ -259,7 +277,9 @@ class ReplicaManager:
         self._runtime.wake_queue.add(self._send)
 
 
-def _answers(request: AlterRequest[Partition], response: AlterPartitionResponse) -> dict[Partition, AlterAnswer]:
+def _answers(
+    request: AlterRequest[Partition, ProposedIsr], response: AlterPartitionResponse
+) -> dict[Partition, AlterAnswer]:
     """The answer for each partition of a request."""
     by_id = {(each.topic_id, each.index): each for each in request.changes}
     answers: dict[Partition, AlterAnswer] = {}

@@ -6,7 +6,7 @@ Settings on whose effect an operator relies (security, another cluster) are refu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from pykbroker.config import java_classes
@@ -71,10 +71,12 @@ def _check_quorum(config: BrokerConfig) -> None:
         )
 
 
-def check_known(config: BrokerConfig) -> None:
-    """For tests, which nobody reads the log of: raises ConfigError for a setting that Kafka does not have, with a similar name."""
+def check_known(config: BrokerConfig, options: Callable[[], Iterable[str]] = tuple) -> None:
+    """For tests, which nobody reads the log of: raises ConfigError for a setting that Kafka does not have, with similar names. ``options`` are
+    keywords beside the settings.
+    """
     for name in config.unknown:
-        meant = nearest(name, config)
+        meant = " or ".join(filter(None, (nearest(name, options()), nearest(name, config))))
         raise ConfigError(
             f"Kafka has no broker setting {name}"
             + (f"; did you mean {meant}?" if meant else "; see the list of settings in Kafka's documentation")

@@ -168,6 +168,12 @@ class Controller:
 
         return self._commits.decide(lambda: _decision(self._if_known(broker_id, plan)))
 
+    def fail_directories(self, broker_id: int, directories: Sequence[bytes]) -> Deferred[None]:
+        def plan(broker: BrokerImage) -> Records:
+            return self._own().control.offline(broker, directories)
+
+        return self._commits.decide(lambda: _decision(self._if_known(broker_id, plan)))
+
     def unregister_broker(self, broker_id: int) -> Deferred[None]:
         def forget(_: None) -> None:
             if self.own_stores is not None:

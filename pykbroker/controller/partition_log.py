@@ -13,6 +13,11 @@ log = logging.getLogger(__name__)
 
 #: Of a change with more partitions, which a broker that comes or goes causes, only those are told that are offline or unclean.
 _NAMED_AT_ONCE: Final = 20
+#: Who led last has every record, unless its disk lost some: a snapshot that is restored has lost none.
+_RETURNED: Final = (
+    "again, who led last; no replica in sync was shut down cleanly, and what its disk has not kept is lost"
+)
+_UNCLEAN: Final = "by an unclean election: what it lacks is lost"
 
 
 class PartitionLog:
@@ -38,9 +43,13 @@ class PartitionLog:
         name = f"{change.topic.name}-{now.index}"
         if (before.leader_recovery_state, now.leader_recovery_state) == (RECOVERED, RECOVERING):
             self.unclean_elections += 1
+            last = before.last_known_elr == [now.leader]
             log.warning(
-                "%s has the leader %d by an unclean election: what it lacks is lost (leader epoch %d)",
-                *(name, now.leader, now.leader_epoch),
+                "%s has the leader %d %s (leader epoch %d)",
+                name,
+                now.leader,
+                _RETURNED if last else _UNCLEAN,
+                now.leader_epoch,
             )
         elif now.leader != before.leader and now.leader == NO_LEADER:
             log.warning("%s has no leader: of its replicas %s none may lead", name, now.replicas)

@@ -71,6 +71,10 @@ class ControllerPort(Protocol):
         """
         ...
 
+    def fail_directories(self, broker_id: int, directories: Sequence[bytes], /) -> Deferred[None]:
+        """Log directories of a broker have failed, and it has others: its replicas there leave each ISR. With a store for each broker only."""
+        ...
+
     def unregister_broker(self, broker_id: int, /) -> Deferred[None]:
         """Remove the registration of a broker; a running one registers again at its next start.
 

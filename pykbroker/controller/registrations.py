@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +70,11 @@ def cordons_others(image: MetadataImage, broker: BrokerImage, cordoned: Sequence
 def cordoning(broker: BrokerImage, cordoned: Sequence[bytes]) -> BrokerRegistrationChangeRecord:
     """The record by which these log directories, and no others, get no new replicas."""
     return _change(broker, cordoned_log_dirs=list(cordoned))
+
+
+def losing(broker: BrokerImage, failed: Collection[bytes]) -> BrokerRegistrationChangeRecord:
+    """The record by which a broker goes on without log directories that have failed (KIP-858)."""
+    return _change(broker, log_dirs=[directory for directory in broker.log_dirs if directory not in failed])
 
 
 def fencing(broker: BrokerImage) -> BrokerRegistrationChangeRecord:

@@ -6,18 +6,16 @@ Rules and messages: ClusterControlManager and ReplicationControlManager of Kafka
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any
 
 from pykbroker.controller.broker_sessions import BrokerSessions, ControlState
 from pykbroker.controller.partition_changes import Target
 from pykbroker.controller.registrations import check_epoch, cordoning, cordons_others, fencing, leaving, unfencing
-from pykbroker.controller.replication_control import ReplicationControl, is_online
+from pykbroker.controller.replication_control import ReplicationControl
 from pykbroker.metadata.features import KRAFT_VERSION, METADATA_VERSION
 from pykbroker.metadata.ids import is_reserved
 from pykbroker.metadata.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
 from pykbroker.metadata.replay import MetadataRecord
 from pykbroker.wire.errors import ErrorCode, KafkaError
-from pykbroker.wire.internal.broker_registration_change_record import BrokerRegistrationChangeRecord
 from pykbroker.wire.internal.register_broker_record import BrokerEndpoint, BrokerFeature, RegisterBrokerRecord
 from pykbroker.wire.messages.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
@@ -106,12 +104,7 @@ class RemoteBrokers:
     def _directories_of(
         self, broker: BrokerImage, request: BrokerHeartbeatRequest
     ) -> Generator[float, None, list[MetadataRecord]]:
-        records: list[MetadataRecord] = []
-        failed = [directory for directory in broker.log_dirs if directory in request.offline_log_dirs]
-        if failed:
-            records += yield from self._control.offline(broker.id, failed)
-            left = [directory for directory in broker.log_dirs if directory not in failed]
-            records.append(_broker_change(broker, log_dirs=left))
+        records = yield from self._control.offline(broker, request.offline_log_dirs)
         if cordons_others(self._image, broker, request.cordoned_log_dirs):
             records.append(cordoning(broker, request.cordoned_log_dirs or ()))
         return records
@@ -126,7 +119,7 @@ class RemoteBrokers:
         failed: dict[tuple[bytes, int], tuple[TopicImage, PartitionImage]] = {}
         response = AssignReplicasToDirsResponse()
         for asked in request.directories:
-            online = is_online(broker, asked.id)
+            online = broker.has_online(asked.id)
             answer = AssignReplicasToDirsResponseDirectoryData(asked.id)
             response.directories.append(answer)
             for topic in asked.topics:
@@ -224,10 +217,6 @@ def _registration(request: BrokerRegistrationRequest, epoch: int) -> RegisterBro
         fenced=True,
         log_dirs=list(request.log_dirs),
     )
-
-
-def _broker_change(broker: BrokerImage, **changes: Any) -> BrokerRegistrationChangeRecord:
-    return BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, **changes)
 
 
 def _invalid(reason: str) -> KafkaError:

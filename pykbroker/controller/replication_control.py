@@ -15,9 +15,11 @@ from pykbroker.controller.assignments import directory_for_new
 from pykbroker.controller.eligible_leaders import MIN_ISR, is_enabled
 from pykbroker.controller.internal_topics import Settings
 from pykbroker.controller.partition_changes import Circumstances, Election, Target, partition_change
+from pykbroker.controller.registrations import losing
 from pykbroker.metadata.features import METADATA_VERSION
-from pykbroker.metadata.ids import LOST, MIGRATING, UNASSIGNED
+from pykbroker.metadata.ids import MIGRATING
 from pykbroker.metadata.image import BROKER_RESOURCE, NO_LEADER, BrokerImage, MetadataImage, PartitionImage, TopicImage
+from pykbroker.metadata.replay import MetadataRecord
 from pykbroker.wire.internal.partition_change_record import PartitionChangeRecord
 
 log = logging.getLogger(__name__)
@@ -82,10 +84,17 @@ class ReplicationControl:
         """Whether a broker leads any partition."""
         return next(self._found(lambda partition: partition.leader == broker_id), None) is not None
 
-    def offline(self, broker_id: int, directories: Iterable[bytes]) -> Changes:
-        """The changes when log directories of a broker fail: their replicas leave each ISR (KIP-858)."""
-        gone = set(directories)
-        return self._without(broker_id, self._all(), lambda partition: not gone.isdisjoint(partition.directories))
+    def offline(
+        self, broker: BrokerImage, directories: Iterable[bytes]
+    ) -> Generator[float, None, list[MetadataRecord]]:
+        """The records when some of these log directories of a broker have failed: their replicas leave each ISR (KIP-858)."""
+        failed = set(directories).intersection(broker.log_dirs)
+        if not failed:
+            return []
+        changes = yield from self._without(
+            broker.id, self._all(), lambda partition: partition.directory_of(broker.id) in failed
+        )
+        return [*changes, losing(broker, failed)]
 
     def without_in(self, broker_id: int, some: Iterable[Found]) -> Changes:
         """The changes of these partitions when a broker's replicas of them fail."""
@@ -202,7 +211,7 @@ class ReplicationControl:
 
     def _has_online(self, broker_id: int, partition: PartitionImage) -> bool:
         broker = self.image.brokers.get(broker_id)
-        return broker is not None and is_online(broker, partition.directory_of(broker_id) or MIGRATING)
+        return broker is not None and broker.has_online(partition.directory_of(broker_id) or MIGRATING)
 
     def _setting(self, topic: str, name: str) -> str:
         """A topic's setting, else that of the controller's node, of all brokers, or of the file."""
@@ -214,10 +223,3 @@ class ReplicationControl:
             if name in settings:
                 return settings[name]
         return str(self._config[name])
-
-
-def is_online(broker: BrokerImage, directory: bytes) -> bool:
-    """Whether a replica in this log directory can be served, as far as the controller knows."""
-    if directory in (UNASSIGNED, MIGRATING):
-        return True
-    return directory != LOST and (not broker.log_dirs or directory in broker.log_dirs)

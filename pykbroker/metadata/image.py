@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pykbroker.metadata.ids import LOST, MIGRATING, UNASSIGNED
 from pykbroker.metadata.names import is_internal
 
 if TYPE_CHECKING:
@@ -106,6 +107,12 @@ class BrokerImage:
         """False if all its log directories are cordoned (KIP-1066)."""
         return not self.log_dirs or not set(self.log_dirs) <= set(self.cordoned_log_dirs or ())
 
+    def has_online(self, directory: bytes) -> bool:
+        """Whether a replica in this log directory can be served, as far as the metadata say."""
+        if directory in (UNASSIGNED, MIGRATING):
+            return True
+        return directory != LOST and (not self.log_dirs or directory in self.log_dirs)
+
 
 class MetadataImage:
     """The state of the cluster."""
@@ -175,8 +182,14 @@ class MetadataImage:
         return None if broker is None or broker.fenced else broker.endpoints.get(listener)
 
     def offline_replicas(self, partition: PartitionImage, listener: str) -> list[int]:
-        """Replicas whose broker is unregistered, fenced, or without ``listener``."""
-        return [replica for replica in partition.replicas if self.endpoint(replica, listener) is None]
+        """Replicas whose broker is unregistered, fenced, or without ``listener``, and those in log directories that have failed."""
+        return [replica for replica in partition.replicas if not self._is_online(replica, partition, listener)]
+
+    def _is_online(self, broker_id: int, partition: PartitionImage, listener: str) -> bool:
+        broker = self.brokers.get(broker_id)
+        if broker is None or broker.fenced or listener not in broker.endpoints:
+            return False
+        return broker.has_online(partition.directory_of(broker_id) or MIGRATING)
 
     def controller_for_clients(self) -> int:
         """A running broker that answers name as the controller (KIP-631); -1 if there is none."""

@@ -57,6 +57,10 @@ class Replication(Protocol):
         """Ask the controller for another ISR; ``Partition.led`` gets the answer."""
         ...
 
+    def note_directory(self, partition: Partition, image: PartitionImage, log: Log, /) -> None:
+        """Tell the controller in which log directory the replica lies, unless the metadata say so."""
+        ...
+
     def take_up(self, partition: Partition, log: Log, /) -> None:
         """Follow the partition's leader with this log, or stop following, as the metadata say now."""
         ...

@@ -3,8 +3,8 @@
 Where the brokers of a process share one log, all replicas have what the leader has appended. It is
 committed at once or, with ``flush.messages``, when it is synced: otherwise a reader could see records that a power loss
 removes. ``append`` returns the offsets of a batch and two waits, for the sync of this copy and for the commit, and ``_advance`` alone
-moves the high watermark. Where each broker has its own copy, a partition with other replicas commits what these have, too: as leader
-by ``led``, as follower by what its leader says.
+moves the high watermark, but for ``append_usual``, after which there is nothing to wait for. Where each broker has its own copy, a
+partition with other replicas commits what these have, too: as leader by ``led``, as follower by what its leader says.
 """
 
 from __future__ import annotations
@@ -175,6 +175,7 @@ class Partition:
     def _take_role(self, log: Log, image: PartitionImage, replication: Replication) -> None:
         led, leads = self.led, self.leader == replication.node_id and replication.registered
         alone = len(image.replicas) == 1
+        replication.note_directory(self, image, log)
         if led is not None and leads and not alone and led.leading.isr.leader_epoch == image.leader_epoch:
             led.published(image, log)
             return
@@ -360,6 +361,25 @@ class Partition:
 
                 self._append_queue = AppendQueue(self, runtime, self._queue_emptied)
         return self._append_queue.add(records, transaction_version)
+
+    def append_usual(self, records: memoryview, now_ms: int, to_all: bool) -> tuple[int, int] | None:
+        """``append_produce`` for a batch that ``Log.append_usual`` takes, and that is committed by that: its base offset, and the log start
+        offset. None where there is more to it, and nothing was done.
+        """
+        log = self._log
+        if log is None or self.led is not None or self._append_queue is not None:
+            return None
+        if to_all and len(self.isr) < len(self.replicas):
+            return None
+        first = log.append_usual(records, self.leader_epoch, now_ms)
+        if first < 0:
+            return None
+        log.commit_to(log.log_end_offset)  # all of it is as durable as it must be
+        if self.watchers:
+            size = len(records)
+            for watcher in list(self.watchers):
+                watcher.appended(self, size)
+        return first, log.log_start_offset
 
     def append_at_once(self, records: Buffer) -> AppendResult:
         """``append_produce`` with acks=all for records of this process, which are few: it waits for no thread."""

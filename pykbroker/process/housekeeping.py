@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pykbroker.process.rounds import Rounds
 from pykbroker.process.store_housekeeping import StoreHousekeeping
 from pykbroker.runtime.waits import Deferred, gather
+from pykbroker.wire.primitives import uuid_from_str
 
 if TYPE_CHECKING:
     from pykbroker.brokers.cluster import Cluster
@@ -47,7 +48,7 @@ class Housekeeping:
             interval_ms = config["unclean.leader.election.interval.ms"]
             self._rounds.every(interval_ms, interval_ms, self._cluster.controller.elect_unclean_leaders)
             interval_ms = config["broker.heartbeat.interval.ms"]
-            self._rounds.every(interval_ms, interval_ms, self._fence_without_disks)
+            self._rounds.every(interval_ms, interval_ms, self._report_failed_disks)
         if config["delegation.token.secret.key"]:
             interval_ms = config["delegation.token.expiry.check.interval.ms"]
             self._rounds.every(interval_ms, interval_ms, self._tokens)
@@ -84,20 +85,34 @@ class Housekeeping:
         """Elect the preferred replicas; as with KRaft, whatever the share of other leaders is."""
         return self._cluster.controller.elect_preferred_leaders()
 
-    def _fence_without_disks(self) -> Deferred[None]:
-        """Fence brokers whose log directories are all offline, where Apache Kafka's end: replicas of others lead. The metadata log is in one
-        of the first broker's, with which nothing can be changed.
+    def _report_failed_disks(self) -> Deferred[None]:
+        """Tell the controller of log directories that have failed, as Apache Kafka's heartbeats do: replicas of others lead. A broker with
+        no other is fenced, where Apache Kafka's ends. The metadata log is in one of the first broker's, without which nothing can be changed.
         """
         cluster = self._cluster
         if cluster.logs.directories.metadata.directory.offline:
             return Deferred.completed(None)
-        active = {broker.id for broker in cluster.metadata.image.active_brokers()}
-        failed = [each for each, broker in cluster.brokers.items() if each in active and not broker.logs.directory_ids]
-        for node_id in failed:
-            log.error(
-                "All log directories of broker %d are offline: it is fenced until the process starts again", node_id
-            )
-        return gather([cluster.controller.fence_broker(each) for each in failed]).map(lambda _: None)
+        waits: list[Deferred[None]] = []
+        for known in cluster.metadata.image.active_brokers():
+            broker = cluster.brokers.get(known.id)
+            if broker is None:
+                continue
+            online = {uuid_from_str(each) for each in broker.logs.directory_ids}
+            failed = [each for each in known.log_dirs if each not in online]
+            if not online:
+                log.error(
+                    "All log directories of broker %d are offline: it is fenced until the process starts again",
+                    known.id,
+                )
+                waits.append(cluster.controller.fence_broker(known.id))
+            elif failed:
+                log.error(
+                    "%d log directories of broker %d are offline: replicas of others lead what it led there",
+                    len(failed),
+                    known.id,
+                )
+                waits.append(cluster.controller.fail_directories(known.id, failed))
+        return gather(waits).map(lambda _: None)
 
     def _tokens(self) -> Deferred[None]:
         """Remove expired delegation tokens."""

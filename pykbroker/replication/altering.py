@@ -1,7 +1,8 @@
-"""The AlterPartition requests of one broker: at most one is under way, and what is proposed meanwhile goes with the next.
+"""The AlterPartition requests of one broker, or its AssignReplicasToDirs requests: at most one is under way, and what is proposed meanwhile
+goes with the next.
 
 A proposal that was not answered goes again with the next request, so none is lost with an answer; the rules are those of Kafka's
-DefaultAlterPartitionManager.
+DefaultAlterPartitionManager and AssignmentsManager.
 """
 
 from __future__ import annotations
@@ -9,40 +10,36 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
-from pykbroker.replication.isr import CommittedIsr, ProposedIsr
-
 K = TypeVar("K", bound=Hashable)
+P = TypeVar("P")
+A = TypeVar("A")
 
 #: The time, in milliseconds, after which a request is sent again that was refused as a whole, or not answered.
 RETRY_MS = 50
 
 
-class AlterRequest(NamedTuple, Generic[K]):
+class AlterRequest(NamedTuple, Generic[K, P]):
     """One request: its number among all of the broker, and what it proposes."""
 
     number: int
-    changes: Mapping[K, ProposedIsr]
+    changes: Mapping[K, P]
 
 
-#: The controller's answer for one partition: what it has now, or an error code.
-AlterAnswer = CommittedIsr | int
-
-
-class IsrAltering(Generic[K]):
-    """See the module. ``K`` names a partition."""
+class Altering(Generic[K, P]):
+    """See the module. ``K`` names a partition, ``P`` is what is proposed for it."""
 
     __slots__ = ("_number", "_sent", "_waiting")
 
     def __init__(self) -> None:
-        self._waiting: dict[K, ProposedIsr] = {}
-        self._sent: AlterRequest[K] | None = None
+        self._waiting: dict[K, P] = {}
+        self._sent: AlterRequest[K, P] | None = None
         self._number = 0
 
-    def submit(self, partition: K, change: ProposedIsr) -> None:
+    def submit(self, partition: K, change: P) -> None:
         """Let ``change`` go with the next request; it takes the place of an older one, whose answer nobody waits for any more."""
         self._waiting[partition] = change
 
-    def next_request(self) -> AlterRequest[K] | None:
+    def next_request(self) -> AlterRequest[K, P] | None:
         """The request to send now; None while one is under way, or nothing is proposed."""
         if self._sent is not None or not self._waiting:
             return None
@@ -50,7 +47,7 @@ class IsrAltering(Generic[K]):
         self._sent = AlterRequest(self._number, dict(self._waiting))
         return self._sent
 
-    def answered(self, number: int, answers: Mapping[K, AlterAnswer]) -> list[tuple[K, ProposedIsr, AlterAnswer]]:
+    def answered(self, number: int, answers: Mapping[K, A]) -> list[tuple[K, P, A]]:
         """A request is answered; for each partition its proposal and the answer. One that the answer leaves out goes again.
 
         An answer to another request than the one under way is late, and ignored.

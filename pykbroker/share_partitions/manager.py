@@ -108,7 +108,7 @@ class SharePartitions:
 
     def _forgotten(self) -> Steps:
         yield from self.sessions.forget()
-        for led in [led for group_id in self.groups() for led in self.led_of(group_id)]:
+        for led in [led for of_group in self._led.values() for led in of_group.values()]:
             led.end()
             yield _RELEASE_WEIGHT
 

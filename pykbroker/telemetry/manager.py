@@ -13,7 +13,7 @@ from pykbroker.security.context import tell_when_lost
 from pykbroker.telemetry.instances import SHORTEST_LIFE_MS, ClientInstance, ClientInstances
 from pykbroker.telemetry.otlp import MalformedMetrics, Point, decode
 from pykbroker.telemetry.received import SERIES_OF_A_CLIENT, ClientValues, ReceivedMetrics
-from pykbroker.telemetry.subscriptions import Subscribed, Subscription, subscribed_by, subscription_id, subscription_of
+from pykbroker.telemetry.subscriptions import AllSubscriptions, Subscribed, subscription_id, subscription_of
 from pykbroker.wire.compression import Compression, decompress, memory_to_decompress
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.primitives import ZERO_UUID, uuid_to_str
@@ -66,9 +66,8 @@ class ClientTelemetry:
         self.instances = ClientInstances(host.runtime.timers)
         self.received = ReceivedMetrics(host.runtime.timers)
         self.counts: Counter[str] = Counter()
-        self._subscriptions: dict[str, Subscription] = {}
-        for name, settings in host.metadata.image.client_metrics.items():
-            self._subscriptions[name] = subscription_of(settings)
+        found = host.metadata.image.client_metrics
+        self._subscriptions = AllSubscriptions({name: subscription_of(settings) for name, settings in found.items()})
         #: Changes with the subscriptions, which are replaced, not changed: a thread may read them.
         self._version = 0
         self._unsubscribe = host.metadata.subscribe(self._follow)
@@ -129,8 +128,8 @@ class ClientTelemetry:
             self.instances.keep(found)
             return Deferred.completed(found)
         client = _properties(ctx, instance_id) if found is None else found.client
-        version, subscriptions = self._version, self._subscriptions
-        evaluated: Deferred[Subscribed] = attempt(self._runtime.offload_read, subscribed_by, subscriptions, client)
+        version = self._version
+        evaluated: Deferred[Subscribed] = attempt(self._runtime.offload_read, self._subscriptions.of, client)
         return evaluated.map(partial(self._evaluated, ctx, instance_id, client, version))
 
     def _evaluated(
@@ -155,14 +154,14 @@ class ClientTelemetry:
         changed = [name for kind, name in delta.configs if kind == CLIENT_METRICS_RESOURCE]
         if not changed:
             return
-        subscriptions = dict(self._subscriptions)
+        subscriptions = dict(self._subscriptions.by_name)
         for name in changed:
             settings: Mapping[str, str] = image.client_metrics.get(name, {})
             if settings:
                 subscriptions[name] = subscription_of(settings)
             else:
                 subscriptions.pop(name, None)
-        self._subscriptions = subscriptions
+        self._subscriptions = AllSubscriptions(subscriptions)
         self._version += 1
 
     # What it sends

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from pykbroker.config.definitions.client_metrics import CLIENT_METRICS_SETTINGS
@@ -15,6 +15,8 @@ log = logging.getLogger(__name__)
 #: Stands for all metrics.
 EVERYTHING: Final = "*"
 _LONGEST_INTERVAL_MS: Final = CLIENT_METRICS_SETTINGS["interval.ms"].default
+#: The most answers that are kept: clients choose by what they say of themselves which subscriptions match.
+_MOST_KEPT: Final = 64
 
 
 class Subscription(NamedTuple):
@@ -43,17 +45,31 @@ def subscription_of(settings: Mapping[str, str]) -> Subscription:
     return Subscription(values["metrics"], values["interval.ms"], match)
 
 
-def subscribed_by(subscriptions: Mapping[str, Subscription], client: Mapping[str, str]) -> Subscribed:
-    """What is asked of a client with these properties. Patterns are compiled and matched here: a thread's work."""
-    found: list[str] = []
-    interval = _LONGEST_INTERVAL_MS
-    for name in in_java_order(subscriptions):
-        subscription = subscriptions[name]
-        if _matches(name, subscription.match, client):
-            found += in_java_order(subscription.metrics, sized=True)
-            interval = min(interval, subscription.interval_ms)
+class AllSubscriptions:
+    """All subscriptions of one moment. Clients that the same ones match share what is asked of them, which may be many names."""
+
+    def __init__(self, by_name: Mapping[str, Subscription]) -> None:
+        self.by_name = by_name
+        self._in_order: list[str] | None = None
+        self._kept: dict[tuple[str, ...], Subscribed] = {}
+
+    def of(self, client: Mapping[str, str]) -> Subscribed:
+        """What is asked of a client with these properties. Patterns are compiled and matched here: a thread's work."""
+        if self._in_order is None:
+            self._in_order = in_java_order(self.by_name)
+        names = tuple(name for name in self._in_order if _matches(name, self.by_name[name].match, client))
+        found = self._kept.get(names)
+        if found is None:
+            if len(self._kept) >= _MOST_KEPT:
+                self._kept.clear()
+            found = self._kept[names] = _together([self.by_name[name] for name in names])
+        return found
+
+
+def _together(matching: Sequence[Subscription]) -> Subscribed:
+    found = [metric for each in matching for metric in in_java_order(each.metrics, sized=True)]
     metrics = [EVERYTHING] if EVERYTHING in found else in_java_order(found)
-    return Subscribed(metrics, interval)
+    return Subscribed(metrics, min([_LONGEST_INTERVAL_MS, *(each.interval_ms for each in matching)]))
 
 
 def _matches(name: str, match: Mapping[str, str], client: Mapping[str, str]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from pykbroker.config import unserved
@@ -42,8 +42,16 @@ def texts(
         **{name: as_text(value) for name, value in (settings or {}).items()},
         **{name.replace("_", "."): as_text(value) for name, value in keywords.items()},
     }
-    unserved.check_known(BrokerConfig(given, definitions))
+    unserved.check_known(BrokerConfig(given, definitions), _options)
     return given
+
+
+def _options() -> Iterable[str]:
+    """The keywords of ``Kafka`` that are no settings."""
+    from pykbroker.testing.keywords import Keywords
+    from pykbroker.testing.setting_keywords import SettingKeywords
+
+    return Keywords.__annotations__.keys() - SettingKeywords.__annotations__.keys()
 
 
 def as_text(value: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from pathlib import Path
 from typing import Self
@@ -10,7 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.ours import Pykbroker
-from compat_tests.harness.process import BrokerProcess, answers_api_versions
+from compat_tests.harness.process import BrokerProcess, ServerFailed, answers_api_versions
 
 #: JVM flags of Kafka's kafka-server-start and kafka-run-class.
 _JVM = [
@@ -26,8 +27,15 @@ KAFKA_FLAGS = ["-Xmx1G", "-Xms1G", *_JVM]
 TOOL_FLAGS = ["-Xmx512M", *_JVM]
 #: And where numbers mean nothing: a quarter of the processor time.
 HASTY = ["-XX:TieredStopAtLevel=1", "-Xshare:auto"]
-#: Members of share groups have their partitions with their second heartbeat, which would come after five seconds.
-_SETTINGS = {"group.share.min.heartbeat.interval.ms": "200", "group.share.heartbeat.interval.ms": "200"}
+#: Members of share groups have their partitions with their second heartbeat, which would come after five seconds. A join of a new group
+#: would only measure for how long it waits for others.
+_SETTINGS = {
+    "group.share.min.heartbeat.interval.ms": "200",
+    "group.share.heartbeat.interval.ms": "200",
+    "group.initial.rebalance.delay.ms": "0",
+}
+
+_WITHOUT_UVLOOP = "import sys; sys.modules['uvloop'] = None; from pykbroker.__main__ import main; main()"
 
 
 class _OursAsUsed(Pykbroker):
@@ -50,6 +58,48 @@ class _OursAsItWas(_OursAsUsed):
 
     def environment(self) -> dict[str, str]:
         return {**super().environment(), "PYTHONPATH": str(self.working_directory)}
+
+
+class OnPython(_OursAsUsed):
+    """pykbroker of this checkout on another interpreter, ``python`` in words; on asyncio's own loop unless with ``uvloop``."""
+
+    def __init__(self, name: str, folder: Path, python: str, *, uvloop: bool) -> None:
+        super().__init__(folder, _SETTINGS)
+        self.name = name
+        self._python = shlex.split(python)
+        self._start = ["-m", "pykbroker"] if uvloop else ["-c", _WITHOUT_UVLOOP]
+
+    def command(self) -> list[str]:
+        return [*self._python, *self._start, *super().command()[3:]]
+
+    def environment(self) -> dict[str, str]:
+        return {**super().environment(), "PYTHONPATH": str(self.working_directory)}
+
+
+class RunningBroker(BrokerProcess):
+    """Any other broker, which whoever called the bench has started: it is neither started nor stopped here."""
+
+    def __init__(self, name: str, host: str, port: int, pid: int) -> None:
+        super().__init__(Path())
+        self.name, self.host, self.port, self._pid = name, host, port, pid
+
+    @property
+    def pid(self) -> int:
+        return self._pid
+
+    def command(self) -> list[str]:
+        raise NotImplementedError
+
+    def is_ready(self) -> bool:
+        return answers_api_versions(self.host, self.port)
+
+    def start(self) -> None:
+        """Raises ServerFailed where it does not answer, or has no such process."""
+        if not (self.is_ready() and Path(f"/proc/{self.pid}").exists()):
+            raise ServerFailed(f"{self.name} does not answer at {self.bootstrap}, or is not the process {self.pid}")
+
+    def stop(self, limit_s: float = 0) -> int:
+        return 0
 
 
 def make_pair(

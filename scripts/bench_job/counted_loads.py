@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import itertools
 import time
+import uuid
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 from compat_tests.oracle.connection import Connection
+from compat_tests.security.listeners import USERS, Listeners
+from compat_tests.security.users import add_users
+from pykbroker.client.connection import BrokerConnection
+from pykbroker.security.client.settings import client_security
+from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.message import Message
+from pykbroker.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from pykbroker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
 from pykbroker.wire.messages.create_acls import AclCreation, CreateAclsRequest
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from pykbroker.wire.messages.end_txn import EndTxnRequest
 from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
-from pykbroker.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
 from pykbroker.wire.messages.heartbeat import HeartbeatRequest
 from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest
 from pykbroker.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -27,8 +35,14 @@ from pykbroker.wire.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from pykbroker.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
-from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse
+from pykbroker.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
 from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from pykbroker.wire.records import Record, encode_batch
 from scripts.bench_job.crowding import one_record
 
 RULES: Final = 1000
@@ -51,6 +65,13 @@ _TOPIC_TYPE, _LITERAL, _WRITE, _ALLOW = 2, 3, 4, 3
 _WAITED_TOPIC: Final = "counted-waiting"
 _FETCH_VERSION: Final = 11
 _SESSION_MS = 1_800_000  # under valgrind everything is slow
+_MANY: Final = 1000
+_AGAIN: Final = (
+    ErrorCode.CONCURRENT_TRANSACTIONS,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+)
 
 Ask = Callable[[], object]
 
@@ -74,13 +95,21 @@ def requests(connection: Connection, request: Message, version: int) -> Any:
     return answer
 
 
-def _topic(connection: Connection, name: str = _TOPIC) -> None:
-    """Create a topic, if it does not exist."""
-    connection.ask(CreateTopicsRequest([CreatableTopic(name, 1, 1)], 60_000), 7)
+def led(connection: Connection, *names: str, partitions: int = 1) -> None:
+    """Create topics, if they do not exist; comes back when their partitions are led."""
+    connection.ask(CreateTopicsRequest([CreatableTopic(name, partitions, 1) for name in names], 600_000), 7)
+    ends = [ListOffsetsPartition(index, timestamp=-1) for index in range(partitions)]
+    asked = ListOffsetsRequest(-1, topics=[ListOffsetsTopic(name, ends) for name in names])
+    while any(each.error_code for topic in _any(connection.ask(asked, 7)).topics for each in topic.partitions):
+        time.sleep(0.01)
+
+
+def _any(answer: Message) -> Any:
+    return answer
 
 
 def _produce(connection: Connection) -> Ask:
-    _topic(connection)
+    led(connection, _TOPIC)
     return partial(requests, connection, one_record(_TOPIC, 100), 9)
 
 
@@ -89,7 +118,7 @@ def _produce_six(connection: Connection) -> Ask:
 
 
 def _six_batches(connection: Connection) -> ProduceRequest:
-    connection.ask(CreateTopicsRequest([CreatableTopic(_SIX_TOPIC, _SIX, 1)], 60_000), 7)
+    led(connection, _SIX_TOPIC, partitions=_SIX)
     request = one_record(_SIX_TOPIC, _BATCH)
     (data,) = request.topic_data[0].partition_data
     request.topic_data[0].partition_data = [PartitionProduceData(index, data.records) for index in range(_SIX)]
@@ -128,12 +157,12 @@ def _base_offsets(answer: ProduceResponse) -> list[int]:
 
 
 def _produce_large(connection: Connection) -> Ask:
-    _topic(connection, _LARGE_TOPIC)
+    led(connection, _LARGE_TOPIC)
     return partial(requests, connection, one_record(_LARGE_TOPIC, _LARGE), 9)
 
 
 def _produce_among_rules(connection: Connection) -> Ask:
-    _topic(connection)
+    led(connection, _TOPIC)
     requests(connection, CreateAclsRequest([_rule(number) for number in range(RULES)]), 3)
     return _produce(connection)
 
@@ -178,7 +207,7 @@ def _fetch_waiting(connection: Connection) -> Ask:
 
     The request between them is answered in the turn of the loop in which the Fetch began to wait, or in a later one.
     """
-    _topic(connection, _WAITED_TOPIC)
+    led(connection, _WAITED_TOPIC)
     fetching = Connection(connection.address, patience_s=_SESSION_MS / 1000)
     produce = partial(requests, connection, one_record(_WAITED_TOPIC, 100), 9)
     between = _init_producer_id(connection)
@@ -201,13 +230,19 @@ def _base_offset(answer: ProduceResponse) -> int:
     return answer.responses[0].partition_responses[0].base_offset
 
 
+def _metadata_of_many(connection: Connection) -> Ask:
+    names = [f"counted-many-{number}" for number in range(_MANY)]
+    led(connection, *names)
+    return partial(requests, connection, MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in names]), 9)
+
+
 def _metadata(connection: Connection) -> Ask:
-    _topic(connection)
+    led(connection, _TOPIC)
     return partial(requests, connection, MetadataRequest(topics=[MetadataRequestTopic(name=_TOPIC)]), 9)
 
 
 def _list_offsets(connection: Connection) -> Ask:
-    _topic(connection)
+    led(connection, _TOPIC)
     asked_for = [ListOffsetsPartition(partition_index=0, timestamp=-1)]
     request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=_TOPIC, partitions=asked_for)])
     return partial(requests, connection, request, 7)
@@ -222,26 +257,36 @@ def _init_producer_id(connection: Connection) -> Ask:
     )
 
 
-def _coordinator(connection: Connection) -> Coordinator:
-    answer = connection.ask(FindCoordinatorRequest(coordinator_keys=["any"]), 4)
-    assert isinstance(answer, FindCoordinatorResponse)
-    return answer.coordinators[0]
-
-
 def _groups(connection: Connection) -> None:
-    """The group coordinator's topic is created when FindCoordinator is first asked for it."""
-    while _coordinator(connection).error_code:
+    """Until the coordinator has loaded all partitions of its topic, which is created when FindCoordinator first asks for it."""
+    connection.ask(FindCoordinatorRequest(coordinator_keys=["any"]), 4)
+    asked = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(f"any-{number}") for number in range(_MANY)])
+    while any(each.error_code for each in _any(connection.ask(asked, 8)).groups):
         time.sleep(0.05)
 
 
+def _new(group: str) -> str:
+    """A group's name that no client has used: a member of a run before would hold up a new one."""
+    return f"{group}-{uuid.uuid4().hex[:8]}"
+
+
 def _offset_commit(connection: Connection, topic_name: str = _TOPIC, count: int = 1) -> Ask:
-    connection.ask(CreateTopicsRequest([CreatableTopic(topic_name, count, 1)], 60_000), 7)
+    led(connection, topic_name, partitions=count)
     _groups(connection)
     partitions = [
         OffsetCommitRequestPartition(index, committed_offset=1, committed_metadata="") for index in range(count)
     ]
     topic = OffsetCommitRequestTopic(name=topic_name, partitions=partitions)
     return partial(requests, connection, OffsetCommitRequest(group_id="offsets", topics=[topic]), 8)
+
+
+def committed(connection: Connection, topic: str, groups: int) -> None:
+    """So many groups with an offset each."""
+    _groups(connection)
+    parts = [OffsetCommitRequestPartition(0, committed_offset=1, committed_metadata="")]
+    for number in range(groups):
+        request = OffsetCommitRequest(f"committed-{number}", topics=[OffsetCommitRequestTopic(topic, partitions=parts)])
+        requests(connection, request, 8)
 
 
 def _offset_fetch(connection: Connection) -> Ask:
@@ -253,17 +298,19 @@ def _offset_fetch(connection: Connection) -> Ask:
 
 def _heartbeat(connection: Connection) -> Ask:
     _groups(connection)
-    member_id, generation = _join(connection, "heartbeats")
-    request = HeartbeatRequest(group_id="heartbeats", generation_id=generation, member_id=member_id)
+    group_id = _new("heartbeats")
+    member_id, generation = _join(connection, group_id)
+    request = HeartbeatRequest(group_id=group_id, generation_id=generation, member_id=member_id)
     return partial(requests, connection, request, 4)
 
 
 def _consumer_heartbeat(connection: Connection) -> Ask:
     """Of the only member of a group of the consumer protocol, which has all that it is to have and nothing to report."""
-    _topic(connection)
+    led(connection, _TOPIC)
     _groups(connection)
+    group_id = _new("consumers")
     request = ConsumerGroupHeartbeatRequest(
-        group_id="consumers",
+        group_id=group_id,
         member_id="member",
         rebalance_timeout_ms=_SESSION_MS,
         subscribed_topic_names=[_TOPIC],
@@ -274,7 +321,7 @@ def _consumer_heartbeat(connection: Connection) -> Ask:
         request.member_epoch = answer.member_epoch
         assigned = answer.assignment.topic_partitions
         request.topic_partitions = [TopicPartitions(each.topic_id, each.partitions) for each in assigned]
-    alive = ConsumerGroupHeartbeatRequest("consumers", "member", answer.member_epoch)
+    alive = ConsumerGroupHeartbeatRequest(group_id, "member", answer.member_epoch)
     return partial(requests, connection, alive, 1)
 
 
@@ -309,9 +356,105 @@ def _join(connection: Connection, group_id: str) -> tuple[str, int]:
     return joined.member_id, joined.generation_id
 
 
+def _first_record(connection: Connection) -> Ask:
+    """Each time of a consumer in a group of its own, from FindCoordinator to the record that it fetches first."""
+    _produce(connection)()
+    _groups(connection)
+    earliest = ListOffsetsPartition(partition_index=0, timestamp=-2)
+    begins = ListOffsetsRequest(-1, topics=[ListOffsetsTopic(name=_TOPIC, partitions=[earliest])])
+
+    def consume() -> None:
+        group_id = _new("first")
+        requests(connection, FindCoordinatorRequest(coordinator_keys=[group_id]), 4)
+        _join(connection, group_id)
+        wanted = [OffsetFetchRequestGroup(group_id, topics=[OffsetFetchRequestTopics(_TOPIC, [0])])]
+        requests(connection, OffsetFetchRequest(groups=wanted), 8)
+        offset = requests(connection, begins, 7).topics[0].partitions[0].offset
+        answer = requests(connection, _fetch_from(_TOPIC, offset, 1500), _FETCH_VERSION)
+        assert answer.responses[0].partitions[0].records
+
+    return consume
+
+
+def _transaction(connection: Connection) -> Ask:
+    """Of one record: AddPartitionsToTxn, Produce and EndTxn, which is asked again until the transaction before has its markers."""
+    name = "counted-transaction"
+    led(connection, _TOPIC)
+    connection.ask(FindCoordinatorRequest(key_type=1, coordinator_keys=[name]), 4)  # creates the coordinator's topic
+    begun = _settled(connection, InitProducerIdRequest(name, 600_000, -1, -1), 4)
+    producer = (begun.producer_id, begun.producer_epoch)
+    adding = AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=name,
+        v3_and_below_producer_id=begun.producer_id,
+        v3_and_below_producer_epoch=begun.producer_epoch,
+        v3_and_below_topics=[AddPartitionsToTxnTopic(_TOPIC, [0])],
+    )
+    sequences = itertools.count()
+
+    def transact() -> None:
+        _settled(connection, adding, 3)
+        batch = encode_batch(
+            [Record(timestamp=int(time.time() * 1000), value=bytes(100))],
+            producer_id=begun.producer_id,
+            producer_epoch=begun.producer_epoch,
+            base_sequence=next(sequences),
+            transactional=True,
+        )
+        data = [TopicProduceData(_TOPIC, partition_data=[PartitionProduceData(0, batch)])]
+        requests(connection, ProduceRequest(name, -1, 60_000, data), 9)
+        requests(connection, EndTxnRequest(name, *producer, committed=True), 3)
+
+    return transact
+
+
+def _settled(connection: Connection, request: Message, version: int) -> Any:
+    """Ask until the coordinator is there, and the transaction before has ended."""
+    while True:
+        answer: Any = connection.ask(request, version)
+        results = getattr(answer, "results_by_topic_v3_and_below", None)
+        code = answer.error_code if results is None else results[0].results_by_partition[0].partition_error_code
+        if code not in _AGAIN:
+            assert not code, answer
+            return answer
+
+
+def signed_in(listeners: Listeners, connection: Connection) -> Ask:
+    """A connection each time: handshake of TLS, ApiVersions, SCRAM, and its end."""
+    name, word = "alice", USERS["alice"]
+    add_users(connection.address, {name: word})
+    login = f'org.apache.kafka.common.security.scram.ScramLoginModule required username="{name}" password="{word}";'
+    settings = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-256",
+        "sasl.jaas.config": login,
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(listeners.files.authority),
+    }
+    security = client_security(settings, lambda: int(time.time() * 1000), lambda: uuid.uuid4().hex)
+    host, port = listeners.address("SASL_SSL").rsplit(":", 1)
+
+    def sign_in() -> None:
+        BrokerConnection(host, int(port), timeout_s=_SESSION_MS / 1000, client_id="bench", security=security).close()
+
+    return sign_in
+
+
 _INIT_PRODUCER_ID: Final = Load("InitProducerId", _init_producer_id)
+PRODUCE: Final = Load("Produce, one record", _produce)
+COMMIT: Final = Load("OffsetCommit of one partition", _offset_commit)
+HEARTBEAT: Final = Load("Heartbeat", _heartbeat)
+#: What clients do with a coordinator, beside small requests.
+COORDINATED: Final = (
+    HEARTBEAT,
+    Load("ConsumerGroupHeartbeat", _consumer_heartbeat),
+    COMMIT,
+    Load("OffsetCommit of six partitions", partial(_offset_commit, topic_name=_SIX_TOPIC, count=_SIX)),
+    Load("JoinGroup, SyncGroup, LeaveGroup", _whole_membership),
+    Load("consumer in a new group, from FindCoordinator to its first record", _first_record),
+    Load("transaction of one record, from begin to commit", _transaction),
+)
 PLAIN: Final = (
-    Load("Produce, one record", _produce),
+    PRODUCE,
     Load("Produce, six batches of 16 KiB", _produce_six),
     Load("Fetch, ten records", _fetch),
     Load("Fetch, six partitions of 16 KiB", _fetch_six),
@@ -322,11 +465,8 @@ PLAIN: Final = (
     Load("Metadata of one topic", _metadata),
     Load("ListOffsets of one partition", _list_offsets),
     _INIT_PRODUCER_ID,
-    Load("OffsetCommit of one partition", _offset_commit),
-    Load("OffsetCommit of six partitions", partial(_offset_commit, topic_name=_SIX_TOPIC, count=_SIX)),
     Load("OffsetFetch of one partition", _offset_fetch),
-    Load("Heartbeat", _heartbeat),
-    Load("ConsumerGroupHeartbeat", _consumer_heartbeat),
-    Load("JoinGroup, SyncGroup, LeaveGroup", _whole_membership),
+    *COORDINATED,
+    Load(f"Metadata of {_MANY:,} topics", _metadata_of_many),
 )
 AUTHORISED: Final = Load(f"Produce, one record, {RULES} access lists", _produce_among_rules)

@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from typing import Protocol
 
-from compat_tests.harness.class_archives import TOOLS
+from compat_tests.harness.class_archives import KAFKA
 from compat_tests.harness.java import java_command
 from compat_tests.harness.process import BrokerProcess
 from scripts.bench_job.brokers import HASTY, TOOL_FLAGS, Topic
@@ -82,7 +82,7 @@ class JavaTools:
         """Return what a tool has printed. Raises ToolFailed."""
         where = ["--bootstrap-server", broker.bootstrap, "--topic", topic]
         flags = [*TOOL_FLAGS, *(HASTY if self.hasty else [])]
-        command = [*java_command(main, TOOLS, flags=flags), *where, *arguments]
+        command = [*java_command(main, KAFKA, flags=flags), *where, *arguments]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode:
             raise ToolFailed(done.stdout)

@@ -4,14 +4,52 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import NamedTuple
 
 #: Names of the loads (plans.full), listed here because importing plans imports the clients.
 LOADS = (
     "start", "perf-100-1", "perf-100-6", "perf-1k-1", "perf-1k-6", "share-1", "share-4", "share-16", "batches", "partitions", "requests", "latency", "crowding",
-    "tls", "storm", "replicas", "memory",
+    "tls", "storm", "replicas", "coordinator", "crowds", "housekeeping", "cold", "many", "memory",
 )  # fmt: skip
 #: Those that --quick runs (plans.quick).
-QUICK_LOADS = ("start", "perf-100-1", "share-4", "batches", "partitions", "requests", "latency", "crowding", "memory")
+QUICK_LOADS = (
+    "start",
+    "perf-100-1",
+    "share-4",
+    "batches",
+    "partitions",
+    "requests",
+    "latency",
+    "crowding",
+    "coordinator",
+    "crowds",
+    "cold",
+    "memory",
+)
+
+
+class Other(NamedTuple):
+    """A broker that runs already."""
+
+    name: str
+    host: str
+    port: int
+    pid: int
+
+
+def other(text: str) -> Other:
+    """Read NAME=HOST:PORT:PID. Raises ValueError."""
+    name, _, address = text.partition("=")
+    host, port, pid = address.rsplit(":", 2)
+    return Other(name, host, int(port), int(pid))
+
+
+def named(text: str) -> tuple[str, str]:
+    """Read NAME=COMMAND. Raises ValueError."""
+    name, separator, command = text.partition("=")
+    if not (name and separator and command):
+        raise ValueError(text)
+    return name, command
 
 
 def options() -> argparse.Namespace:
@@ -56,12 +94,7 @@ def options() -> argparse.Namespace:
     parser.add_argument(
         "--folder", type=Path, help="where the brokers' data goes for a while (default: a temporary one)"
     )
-    parser.add_argument(
-        "--before",
-        type=Path,
-        metavar="CHECKOUT",
-        help="compare with pykbroker in another checkout (`git worktree add`) instead of Apache Kafka",
-    )
+    _add_others(parser)
     given = parser.parse_args()
     if given.before and not (given.before / "pykbroker" / "__main__.py").exists():
         parser.error(f"{given.before} is not a checkout of pykbroker")
@@ -70,3 +103,30 @@ def options() -> argparse.Namespace:
     if given.quick and given.only and not set(given.only) & set(QUICK_LOADS):
         parser.error(f"--quick runs only {', '.join(QUICK_LOADS)}")
     return given
+
+
+def _add_others(parser: argparse.ArgumentParser) -> None:
+    """What is compared with."""
+    parser.add_argument(
+        "--before",
+        type=Path,
+        metavar="CHECKOUT",
+        help="compare with pykbroker in another checkout (`git worktree add`) instead of Apache Kafka",
+    )
+    parser.add_argument(
+        "--beside",
+        action="append",
+        default=[],
+        type=other,
+        metavar="NAME=HOST:PORT:PID",
+        help="compare with this broker, too, which runs already and has no other work; may be given again. Loads that start brokers of their own have no row for it",
+    )
+    for option, loop in (("--python", "uvloop"), ("--asyncio", "asyncio's own loop")):
+        parser.add_argument(
+            option,
+            action="append",
+            default=[],
+            type=named,
+            metavar="NAME=COMMAND",
+            help=f"compare with this checkout on the interpreter that the command runs, and {loop}; may be given again. No rows for loads that start brokers",
+        )

@@ -6,10 +6,14 @@ from pathlib import Path
 from typing import Protocol
 
 from compat_tests.harness.process import BrokerProcess
+from scripts.bench_job.cold_reads import ColdReads
 from scripts.bench_job.crowding import SmallAmongLarge
+from scripts.bench_job.housekeeping import AtWork
 from scripts.bench_job.java_tools import JavaTools
 from scripts.bench_job.librdkafka import Batches, Latency, OneRecordRequests
+from scripts.bench_job.many import Many
 from scripts.bench_job.over_tls import OverTls
+from scripts.bench_job.raw_requests import Crowds, OneAfterAnother
 from scripts.bench_job.readings import Reading
 from scripts.bench_job.replicas import Replicated
 from scripts.bench_job.share_groups import ShareGroup
@@ -45,10 +49,17 @@ def full(folder: Path) -> dict[str, Load]:
         "tls": OverTls(folder / "tls", 1_000_000),
         "storm": HandshakeStorm(folder / "storm", 3_000),
         "replicas": Replicated(folder / "replicas", 400_000, 6),
+        "coordinator": OneAfterAnother(2_000),
+        "crowds": Crowds(100_000),
+        "housekeeping": AtWork(folder / "housekeeping", 20_000),
+        "cold": ColdReads(400),
+        "many": Many(folder / "many", 10_000, 1_000, 2_000),
         "memory": MemoryAfterLoad(),
     }
 
 
+#: Loads with brokers of their own, or that need a broker's files: a broker that runs already has none of them.
+OF_OUR_OWN = frozenset({"start", "tls", "storm", "replicas", "housekeeping", "cold", "many"})
 #: Where a checkout of pykbroker has what loads need that the first ones had not.
 _SINCE = {
     "network/tls.py": ("tls", "storm"),
@@ -73,6 +84,8 @@ def warm_up(*, python: bool) -> dict[str, Load]:
             "partitions": Batches("librdkafka, 300 partitions", 300, 100_000),
             "requests": OneRecordRequests(10_000),
             "latency": Latency(500),
+            "coordinator": OneAfterAnother(200),
+            "crowds": Crowds(10_000),
         }
     return {
         "perf-100-1": JavaTools(100, 1, 500_000),
@@ -84,6 +97,9 @@ def warm_up(*, python: bool) -> dict[str, Load]:
         "partitions": Batches("librdkafka, 300 partitions", 300, 300_000),
         "requests": OneRecordRequests(20_000),
         "latency": Latency(1_000),
+        "coordinator": OneAfterAnother(1_000),
+        "crowds": Crowds(50_000),
+        "cold": ColdReads(40),
     }
 
 
@@ -101,5 +117,8 @@ def quick(folder: Path) -> dict[str, Load]:
         "requests": OneRecordRequests(1_000),
         "latency": Latency(100),
         "crowding": SmallAmongLarge(10),
+        "coordinator": OneAfterAnother(20),
+        "crowds": Crowds(1_000),
+        "cold": ColdReads(3),
         "memory": MemoryAfterLoad(),
     }

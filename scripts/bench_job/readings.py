@@ -70,3 +70,15 @@ def seconds(value: float) -> str:
 
 def megabytes(value: float) -> str:
     return f"{value:,.0f} MB"
+
+
+def per_second(seconds_each: float) -> str:
+    return f"{1 / seconds_each:,.0f}/s"
+
+
+def megabytes_per_second(seconds_per_megabyte: float) -> str:
+    return f"{1 / seconds_per_megabyte:,.0f} MB/s"
+
+
+def kilobytes(value: float) -> str:
+    return f"{value:,.1f} KB"

@@ -11,10 +11,10 @@ from pathlib import Path
 from compat_tests.harness.java import JavaMissing
 from compat_tests.harness.process import BrokerProcess, ServerFailed
 from scripts.bench_job import instructions, memory_bound, plans, request_quota, stalls, turns
-from scripts.bench_job.brokers import make_pair
+from scripts.bench_job.brokers import OnPython, RunningBroker, make_pair
 from scripts.bench_job.counted import ValgrindMissing
 from scripts.bench_job.java_tools import ToolFailed
-from scripts.bench_job.plans import Load
+from scripts.bench_job.plans import OF_OUR_OWN, Load
 from scripts.bench_job.readings import Comparison, Reading, compare
 from scripts.bench_job.table import markdown
 from scripts.jars import JarsUnavailable
@@ -24,7 +24,9 @@ _EXPLANATION = (
     "The ratio is pykbroker's cost (time, CPU or memory) over that of {other} in the same round: below 1, pykbroker needs less. "
     "CPU seconds are those of the broker's process."
 )
+OURS = "pykbroker"
 Pairs = dict[str, list[tuple[Reading, Reading]]]
+Sides = dict[str, BrokerProcess]
 
 
 def main(options: argparse.Namespace) -> int:
@@ -50,11 +52,11 @@ def main(options: argparse.Namespace) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
-    other = "Apache Kafka" if options.before is None else "before"
     rounds = 1 if options.quick else options.rounds
-    print(markdown(comparisons, other))
-    print()
-    print(_EXPLANATION.format(rounds=rounds, cores=os.cpu_count(), other=other))
+    for other, rows in comparisons.items():
+        print(markdown(rows, other))
+        print()
+        print(_EXPLANATION.format(rounds=rounds, cores=os.cpu_count(), other=other))
     return 0
 
 
@@ -67,72 +69,85 @@ def _count(before: Path | None) -> int:
     return 0
 
 
-def run(options: argparse.Namespace, folder: Path) -> list[Comparison]:
-    """Run all rounds, in this folder."""
+def run(options: argparse.Namespace, folder: Path) -> dict[str, list[Comparison]]:
+    """Run all rounds, in this folder; what each other broker had beside pykbroker."""
     loads = plans.quick(folder) if options.quick else plans.full(folder)
     if options.before is not None and not options.only:
         for name in plans.left_out_before(options.before):
             _say(f"{name} is left out: {options.before} has not what it needs")
             loads.pop(name, None)
     chosen = _chosen(loads, options.only)
-    rows: Pairs = {}
-    warm: tuple[BrokerProcess, BrokerProcess] | None = None
+    rows: dict[str, Pairs] = {}
+    warm: Sides = {}
     try:
         for number in range(1, 2 if options.quick else options.rounds + 1):
-            if warm is None or options.before is not None:
+            if not warm or options.before is not None:
                 _stop(warm)
-                warm = _warm_pair(options, folder / f"pair-{number}")
-            for row, readings in _round(warm, chosen, f"round {number}", ours_first=number % 2 == 0).items():
-                rows.setdefault(row, []).append(readings)
+                warm = _warm(options, folder / f"pair-{number}")
+            for side, readings in _round(warm, chosen, f"round {number}", backwards=number % 2 == 0).items():
+                for mine, theirs in readings:
+                    rows.setdefault(side, {}).setdefault(theirs.row, []).append((theirs, mine))
     finally:
         _stop(warm)
-    return [compare(pairs) for pairs in rows.values()]
+    return {side: [compare(pairs) for pairs in found.values()] for side, found in rows.items()}
 
 
-def _warm_pair(options: argparse.Namespace, folder: Path) -> tuple[BrokerProcess, BrokerProcess]:
-    """Yield two running, warm brokers.
+def _warm(options: argparse.Namespace, folder: Path) -> Sides:
+    """Return running, warm brokers by the names of the tables, pykbroker last.
 
     Two checkouts of pykbroker have new processes in each round: the memory layout of a process changes its speed by a
     tenth for as long as it lives.
     """
-    pair = make_pair(folder, before=options.before, hasty=options.quick)
+    other, mine = make_pair(folder, before=options.before, hasty=options.quick)
+    sides = {"Apache Kafka" if options.before is None else "before": other}
+    sides |= {each.name: RunningBroker(*each) for each in options.beside}
+    for uvloop, chosen in ((True, options.python), (False, options.asyncio)):
+        sides |= {name: OnPython(name, folder / name, command, uvloop=uvloop) for name, command in chosen}
+    sides[OURS] = mine
     try:
-        for broker in pair:
+        for broker in sides.values():
             broker.start()
         if not options.quick:
             _say("warming up")
-            _round(pair, _chosen(plans.warm_up(python=options.before is not None), options.only), "warm-up")
+            _round(sides, _chosen(plans.warm_up(python=options.before is not None), options.only), "warm-up")
     except BaseException:
-        _stop(pair)
+        _stop(sides)
         raise
-    return pair
+    return sides
 
 
-def _stop(pair: tuple[BrokerProcess, BrokerProcess] | None) -> None:
-    for broker in pair or ():
+def _stop(sides: Sides) -> None:
+    for broker in sides.values():
         broker.stop()
 
 
-def _chosen(loads: dict[str, Load], only: list[str] | None) -> list[Load]:
-    return [load for name, load in loads.items() if not only or name in only]
+def _chosen(loads: dict[str, Load], only: list[str] | None) -> dict[str, Load]:
+    return {name: load for name, load in loads.items() if not only or name in only}
 
 
 def _round(
-    pair: tuple[BrokerProcess, BrokerProcess], loads: list[Load], title: str, *, ours_first: bool = False
-) -> dict[str, tuple[Reading, Reading]]:
-    """Run every load once on each broker, one right after the other.
+    sides: Sides, loads: dict[str, Load], title: str, *, backwards: bool = False
+) -> dict[str, list[tuple[Reading, Reading]]]:
+    """Run every load once on each broker, one right after the other; pykbroker's readings and those of each other broker.
 
     Rounds alternate which broker is first: the second one's time includes writes that the kernel deferred from the
     first.
     """
-    other, mine = pair
-    rows: dict[str, tuple[Reading, Reading]] = {}
-    for position, load in enumerate(loads):
+    rows: dict[str, list[tuple[Reading, Reading]]] = {}
+    for position, (name, load) in enumerate(loads.items()):
         topic = f"{title.replace(' ', '-')}-{position}"
-        found = {broker: load.run(broker, topic) for broker in ((mine, other) if ours_first else pair)}
-        for theirs, ours in zip(found[other], found[mine], strict=True):
-            rows[theirs.row] = theirs, ours
-            _say(f"{title}: {theirs.row}: {theirs.show(theirs.cost)} | {ours.show(ours.cost)}")
+        taking = [
+            each
+            for each, broker in sides.items()
+            if not (isinstance(broker, OnPython | RunningBroker) and name in OF_OUR_OWN)
+        ]
+        found = {each: load.run(sides[each], topic) for each in (reversed(taking) if backwards else taking)}
+        mine = found.pop(OURS)
+        for side, readings in found.items():
+            pairs = list(zip(mine, readings, strict=True))
+            rows.setdefault(side, []).extend(pairs)
+            for ours, theirs in pairs:
+                _say(f"{title}: {theirs.row}: {side} {theirs.show(theirs.cost)} | {ours.show(ours.cost)}")
     return rows
 
 

@@ -32,8 +32,10 @@ class SpawnedService:
 #: A plug-in for the suite's pytest: where it would start a broker of its own, by scripts that are left out as well, it
 #: gets the one that runs, by the listener that it wants.
 _PLUGIN = """
+import faulthandler
 import json
 import os
+import sys
 
 from kafka import KafkaAdminClient
 from test.integration.fixtures import KafkaFixture, client_params
@@ -56,6 +58,11 @@ def topic_names(broker):
 KafkaFixture.instance = classmethod(running)
 KafkaFixture.start = lambda broker: None
 KafkaFixture.get_topic_names = topic_names
+
+
+def pytest_unconfigure():
+    # a client's thread that does not end keeps the interpreter: it tells where that thread is, and ends
+    faulthandler.dump_traceback_later(60, exit=True, file=sys.__stderr__)
 """
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from pykbroker.container.tools.record_json import as_json, text
 from pykbroker.container.tools.running import ToolError
+from pykbroker.coordination.transactions.transaction import TransactionState
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.internal.catalogue import GROUP_RECORDS, METADATA_RECORDS, SHARE_RECORDS, TRANSACTION_RECORDS
 from pykbroker.wire.internal.consumer_protocol_assignment import ConsumerProtocolAssignment
@@ -15,6 +16,7 @@ from pykbroker.wire.internal.coordinator import decode_coordinator_key, decode_c
 from pykbroker.wire.internal.framing import UnknownRecordType
 from pykbroker.wire.internal.group_metadata import GroupMetadataValue
 from pykbroker.wire.internal.metadata import decode_metadata_record
+from pykbroker.wire.internal.transaction_log import TransactionLogValue
 from pykbroker.wire.message import Message
 from pykbroker.wire.primitives import Buffer, read_uvarint
 from pykbroker.wire.records import Record
@@ -70,8 +72,10 @@ def _coordinator(catalogue: Mapping[int, tuple[str, str]]) -> Decoder:
 
 
 def _value_as_json(message: Message, version: int) -> dict[str, Any]:
-    """Of a group of consumers with what its members said and were told."""
+    """Of a group of consumers with what its members said and were told; of a transaction with the name of its state."""
     shown = as_json(message, version)
+    if isinstance(message, TransactionLogValue):
+        shown["transactionStatus"] = _state(message.transaction_status)
     if isinstance(message, GroupMetadataValue) and message.protocol_type == "consumer":
         for member, fields in zip(message.members, shown["members"], strict=True):
             for name, cls, content in (
@@ -80,6 +84,14 @@ def _value_as_json(message: Message, version: int) -> dict[str, Any]:
             ):
                 fields[name] = _versioned(cls, content) or fields[name]
     return shown
+
+
+def _state(status: int) -> str:
+    """The number, where nothing has it."""
+    try:
+        return TransactionState(status).title
+    except ValueError:
+        return str(status)
 
 
 def _versioned(cls: type[Message], content: Buffer) -> dict[str, Any] | None:

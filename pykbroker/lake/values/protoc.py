@@ -13,12 +13,14 @@ from pathlib import Path
 
 from pykbroker.extras import install_hint
 from pykbroker.lake.errors import LakeError, Missing
+from pykbroker.lake.values.known_protos import KNOWN_PROTOS
 
 #: protoc takes a fraction of a second of a processor; a stranger's schema ends here. It says something about each word that it does not
 #: understand, of which so many bytes are read.
 _LONGEST_S = 60.0
 _LONGEST_CPU_S = 10
 _MOST_SAID = 16 * 1024
+#: Run with -P: a module of one of these names in the folder where the process stands is not meant.
 _PROTOC = """import resource, sys
 resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[1]), int(sys.argv[1])))
 from grpc_tools import protoc
@@ -33,10 +35,12 @@ def compiled(file: str, folder: Path) -> bytes:
     if find_spec("grpc_tools") is None:
         raise Missing(f"A .proto schema is compiled by grpcio-tools: {install_hint('schemas')}.")
     with tempfile.TemporaryDirectory(prefix="pykbroker-protoc-") as place:
-        target = Path(place) / "schema.desc"
+        target, known = Path(place) / "schema.desc", Path(place) / "known"
+        for name, text in KNOWN_PROTOS.items():
+            _write(known / name, text)
         with subprocess.Popen(  # noqa: S603
-            [sys.executable, "-c", _PROTOC, str(_LONGEST_CPU_S), f"--proto_path={folder}", f"--proto_path={_included()}",
-             "--include_imports", f"--descriptor_set_out={target}", file],
+            [sys.executable, "-P", "-c", _PROTOC, str(_LONGEST_CPU_S), f"--proto_path={folder}", f"--proto_path={known}",
+             f"--proto_path={_included()}", "--include_imports", f"--descriptor_set_out={target}", file],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         ) as process:  # fmt: skip
             assert process.stderr is not None, "it is a pipe"
@@ -64,9 +68,13 @@ def compiled_texts(main: str, others: Mapping[str, str]) -> bytes:
             path = (folder / name).resolve()
             if not path.is_relative_to(folder.resolve()):
                 raise LakeError(f"A Protobuf schema is imported under the name {name!r}, which is no path to a file.")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+            _write(path, text)
         return compiled("pykbroker_value.proto", folder)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
 
 
 def _included() -> Path:

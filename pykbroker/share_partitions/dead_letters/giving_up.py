@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from pykbroker.runtime.waiting_work import WaitingWork, carry_out
 from pykbroker.runtime.waits import Deferred
 from pykbroker.share_partitions.dead_letters.writing import LetterSource, pause_before
+from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+#: Attempts to write letters to a disk that takes none: it may be full for some minutes. (Apache Kafka tries once.)
+_ATTEMPTS: Final = 10
 #: Ranges of offsets that a line of the log has.
 _LOGGED: Final = 5
 
@@ -89,11 +92,16 @@ class GivingUp:
         done.settled().map(self._ended).or_log("giving up records of share partition %s", self._leader.key)
 
     def _archiving(self, given_up: Sequence[GivenUp], since_ms: int | None) -> WaitingWork[None]:
-        leader = self._leader
-        if leader.has_ended:
-            return
-        written = self._letters.write(leader, given_up, since_ms)
-        yield written
+        leader, began_ms = self._leader, self._runtime.clock.now_ms()
+        for number in range(1, _ATTEMPTS + 1):
+            if leader.has_ended:
+                return
+            written = self._letters.write(leader, given_up, since_ms)
+            yield written
+            if not isinstance(written.error, KafkaError) or written.error.code != ErrorCode.KAFKA_STORAGE_ERROR:
+                break
+            yield pause_before(number, self._runtime)
+            since_ms = began_ms if since_ms is None else since_ms  # some are written
         if leader.has_ended:
             return
         if written.error is not None:

@@ -25,6 +25,7 @@ from pykbroker.storage.log.log import Log
 from pykbroker.storage.log.old_formats import OldFormatError
 from pykbroker.storage.names import DELETE, strangers
 from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.primitives import uuid_from_str
 
 if TYPE_CHECKING:
     from pykbroker.runtime.clock import Clock
@@ -121,6 +122,10 @@ class LogManager:
     def directory_ids(self) -> list[str]:
         """directory.id of each online log directory of partitions."""
         return [contents.directory_id for contents in self.directories.of_partitions if not contents.directory.offline]
+
+    def id_of(self, directory: LogDirectory) -> bytes:
+        """directory.id of one of the log directories."""
+        return uuid_from_str(next(each.directory_id for each in self.directories.all if each.directory is directory))
 
     @property
     def cordoned_ids(self) -> list[str]:

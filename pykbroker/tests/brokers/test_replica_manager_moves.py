@@ -33,6 +33,7 @@ class TwoDirectories(OwnCopies):
         self.cluster.brokers[broker].store.log_moves.want(partition, target)
         self.turns()
         assert partition.log.directory is target.directory
+        assert self.image.topics["t"].partitions[0].directory_of(broker) == logs.id_of(target.directory)
 
 
 @pytest.mark.parametrize("broker", [1, 2])

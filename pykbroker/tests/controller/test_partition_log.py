@@ -43,6 +43,20 @@ def test_a_line_for_each_change(caplog: pytest.LogCaptureFixture) -> None:
     assert topic.controller.own_stores.partition_log.unclean_elections == 1
 
 
+def test_the_last_leader_returns_after_crashes_of_all(caplog: pytest.LogCaptureFixture) -> None:
+    topic = Replicated(min_isr=1)
+    for broker in (1, 2, 3):
+        topic.fence(broker)
+    topic.back(3)
+    (_, said) = told(caplog)[-1]
+    assert said == (
+        "t-0 has the leader 3 again, who led last; no replica in sync was shut down cleanly, and what its disk has not kept is lost "
+        "(leader epoch 4)"
+    )
+    assert topic.controller.own_stores is not None
+    assert topic.controller.own_stores.partition_log.unclean_elections == 1
+
+
 def test_a_broker_with_many_partitions_is_told_briefly(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, ROOM)
     topic = Replicated()

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from typing import Any
 
@@ -534,8 +535,13 @@ def _naming(kind: str, names: list[str]) -> Message:
 
 @pytest.mark.parametrize(("subtopologies", "partitions"), [(3000, 1), (1, 6000)])
 @pytest.mark.deep(but=1)
-def test_a_member_of_a_streams_group_has_thousands_of_tasks(subtopologies: int, partitions: int) -> None:
-    """It is assigned them, leaves for now, and another takes its place: each time all of them are in one record."""
+def test_a_member_of_a_streams_group_has_thousands_of_tasks(
+    caplog: pytest.LogCaptureFixture, subtopologies: int, partitions: int
+) -> None:
+    """It is assigned them, leaves for now, and another takes its place: each time all of them are in one record, which a thread encodes
+    before the step is decided again.
+    """
+    caplog.set_level(logging.INFO, "pykbroker.coordination.groups.streams")
     delays = {"group_streams_initial_rebalance_delay_ms": "0", "group_streams_assignment_interval_ms": "0"}
     world = quiet(Counted(auto_create_topics_enable="false", **delays))
     names = [f"t-{number}" for number in range(subtopologies)]
@@ -563,6 +569,7 @@ def test_a_member_of_a_streams_group_has_thousands_of_tasks(subtopologies: int, 
     answered(world, StreamsGroupHeartbeatRequest("g", "m", -2, instance_id="i"), 1)
     answered(world, joins(member_id="n"), 1)
     assert len(member("n").assigned.active) == subtopologies * partitions
+    assert [each.rpartition(" ")[2] for each in caplog.messages if "joins as" in each] == ["m", "n"]
     assert world.longest <= MOST
     assigned = member("n").assigned
     quiet(world).restart()

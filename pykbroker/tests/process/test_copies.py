@@ -22,11 +22,13 @@ from pykbroker.wire.messages.produce import (
     ProduceResponse,
     TopicProduceData,
 )
+from pykbroker.wire.primitives import uuid_from_str
 from pykbroker.wire.records import Record, encode_batch
 
 
-async def started(directory: Path) -> Node:
-    texts = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(directory), "min.insync.replicas": "2"}
+async def started(*directories: Path) -> Node:
+    log_dirs = ",".join(map(str, directories))
+    texts = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": log_dirs, "min.insync.replicas": "2"}
     node = Node(BrokerConfig(texts), 3, durable=False)
     await node.start()
     return node
@@ -91,6 +93,45 @@ def test_replicas_of_others_lead_when_all_disks_of_a_broker_have_failed(tmp_path
         assert await produce(node, b"after") == ErrorCode.NONE
         assert segment(tmp_path, 1) == segment(tmp_path, 3)
         assert not node.cluster.metadata.image.brokers[2].active
+        await node.stop()
+
+    asyncio.run(live())
+
+
+def test_replicas_of_others_lead_what_lies_on_one_of_two_disks_that_failed(tmp_path: Path) -> None:
+    async def live() -> None:
+        node = await started(tmp_path / "a", tmp_path / "b")
+        names = [f"t{number}" for number in range(4)] + ["t"]
+        await ended(
+            node.cluster.controller.create_topics([NewTopic(each, assignments=[(0, [2, 1, 3])]) for each in names])
+        )
+        image, logs = node.cluster.metadata.image, node.cluster.brokers[2].logs
+
+        def lies_in(name: str) -> bytes | None:
+            return image.topics[name].partitions[0].directory_of(2)
+
+        def is_noted(name: str) -> bool:
+            partition = node.cluster.brokers[2].store.partition(name, 0)
+            return partition is not None and lies_in(name) == logs.id_of(partition.log.directory)
+
+        await asyncio.wait_for(until(lambda: all(map(is_noted, names))), 20)
+        failing = next(each for each in logs.directories.all if uuid_from_str(each.directory_id) == lies_in("t"))
+        here = [name for name in names if lies_in(name) == lies_in("t")]
+        elsewhere = [name for name in names if name not in here]
+        assert elsewhere
+        assert await produce(node, b"before") == ErrorCode.NONE
+        failing.directory.failed(OSError(errno.EIO, "on purpose"), "a test")
+
+        def leaders(some: list[str]) -> set[int]:
+            return {image.topics[name].partitions[0].leader for name in some}
+
+        await asyncio.wait_for(until(lambda: leaders(here) == {1}), 20)
+        assert leaders(elsewhere) == {2}
+        assert image.offline_replicas(image.topics["t"].partitions[0], "PLAINTEXT") == [2]
+        assert await produce(node, b"after") == ErrorCode.NONE
+        await node.stop()
+        node = await started(tmp_path / "a", tmp_path / "b")
+        await asyncio.wait_for(until(lambda: in_sync(node) == 3), 20)
         await node.stop()
 
     asyncio.run(live())

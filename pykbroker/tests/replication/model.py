@@ -11,7 +11,7 @@ import pickle
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from pykbroker.replication.altering import AlterRequest, IsrAltering
+from pykbroker.replication.altering import Altering, AlterRequest
 from pykbroker.replication.following import FetchPlace, FollowerStep, Following
 from pykbroker.replication.isr import CommittedIsr, Isr, ProposedIsr
 from pykbroker.replication.leading import Leading
@@ -88,7 +88,7 @@ class ReplicaOfModel:
         self.seen = 0
         self.leading: Leading | None = None
         self.following: Following | None = None
-        self.altering: IsrAltering[int] = IsrAltering()
+        self.altering: Altering[int, ProposedIsr] = Altering()
         self.living: dict[int, int] = {}
         self.fetches: dict[int, int] = {}
 
@@ -158,7 +158,7 @@ class ModelCluster:
         #: Under way: a follower's fetch to a node, its answer, a node's proposal to the controller, the answer.
         self.fetches: list[tuple[int, int, int, FetchPlace]] = []
         self.answers: list[tuple[int, int, FetchAnswer]] = []
-        self.proposals: list[tuple[int, int, AlterRequest[int]]] = []
+        self.proposals: list[tuple[int, int, AlterRequest[int, ProposedIsr]]] = []
         self.alter_answers: list[tuple[int, int, int, CommittedIsr | int]] = []
         #: What anybody saw committed: the batch of each offset.
         self.committed: list[Batch] = []
@@ -466,7 +466,7 @@ class ModelCluster:
         replica = self.replicas[node]
         replica.alive = False
         replica.leading = replica.following = None
-        replica.altering = IsrAltering()
+        replica.altering = Altering()
         state = self.records[-1]
         isr = tuple(each for each in state.isr if each != node)
         if isr:

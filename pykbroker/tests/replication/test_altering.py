@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from pykbroker.replication.altering import IsrAltering
+from pykbroker.replication.altering import Altering
 from pykbroker.replication.isr import CommittedIsr, IsrMember, ProposedIsr
 
 
@@ -12,7 +12,7 @@ GRANTED = CommittedIsr(1, 2, (1,))
 
 
 def test_one_request_is_under_way() -> None:
-    altering: IsrAltering[str] = IsrAltering()
+    altering: Altering[str, ProposedIsr] = Altering()
     assert altering.next_request() is None
     altering.submit("a", change(1))
     first = altering.next_request()
@@ -27,7 +27,7 @@ def test_one_request_is_under_way() -> None:
 
 
 def test_what_an_answer_leaves_out_goes_again() -> None:
-    altering: IsrAltering[str] = IsrAltering()
+    altering: Altering[str, ProposedIsr] = Altering()
     altering.submit("a", change(1))
     altering.submit("b", change(1))
     first = altering.next_request()
@@ -39,7 +39,7 @@ def test_what_an_answer_leaves_out_goes_again() -> None:
 
 
 def test_what_a_lost_request_had_goes_again() -> None:
-    altering: IsrAltering[str] = IsrAltering()
+    altering: Altering[str, ProposedIsr] = Altering()
     altering.submit("a", change(1))
     first = altering.next_request()
     assert first is not None
@@ -53,7 +53,7 @@ def test_what_a_lost_request_had_goes_again() -> None:
 
 
 def test_a_newer_proposal_takes_the_place_of_one_under_way() -> None:
-    altering: IsrAltering[str] = IsrAltering()
+    altering: Altering[str, ProposedIsr] = Altering()
     older, newer = change(1), change(2)
     altering.submit("a", older)
     first = altering.next_request()

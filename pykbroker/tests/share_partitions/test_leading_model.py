@@ -175,7 +175,7 @@ class ShareGroupModel(RuleBasedStateMachine):
             self.became(record, kind)
             record.may_be |= {OPEN} if code else set()
         for record in self.records:
-            record.may_lack_letter, record.least = True, 1
+            record.least = 1
             if record.holder and record.count == LIMIT:  # its lock may be over meanwhile
                 record.may_be |= {GIVEN_UP}
         self.restart(kill=True)

@@ -13,7 +13,7 @@ from pykbroker.handlers.fetching.attempt import Attempt
 from pykbroker.partitions.following import FollowedPartition
 from pykbroker.partitions.leadership import Leadership
 from pykbroker.partitions.partition import Partition
-from pykbroker.replication.altering import IsrAltering
+from pykbroker.replication.altering import Altering
 from pykbroker.replication.following import FollowerDecision, FollowerStep, Following
 from pykbroker.replication.isr import Isr, IsrMember, ProposedIsr
 from pykbroker.replication.leading import Leading
@@ -150,7 +150,7 @@ def _never_again(self: ReplicaFetcher, _: int | None = None) -> None:
     self._resting = True
 
 
-def _lost_proposals(self: IsrAltering[Any], number: int) -> None:
+def _lost_proposals(self: Altering[Any, Any], number: int) -> None:
     if self._sent is not None and self._sent.number == number:
         self._waiting.clear()
         self._sent = None
@@ -201,8 +201,6 @@ MUTATIONS: dict[str, Mutation] = {
     "a session whose answer is lost begins anew": Mutation(ReplicaFetcher, "_forget_session", _session_stays, 7),
     "a leader that does not answer is asked again": Mutation(ReplicaFetcher, "_rest", _never_again),
     "who lags leaves the ISR": Mutation(Leading, "shrinking", _nobody_lags, story="lost_proposal"),
-    "a proposal whose answer is lost goes again": Mutation(
-        IsrAltering, "failed", _lost_proposals, story="lost_proposal"
-    ),
+    "a proposal whose answer is lost goes again": Mutation(Altering, "failed", _lost_proposals, story="lost_proposal"),
     "followers' fetches are noted": Mutation(Attempt, "_read_for_replica", _from_a_replica_without_role),
 }

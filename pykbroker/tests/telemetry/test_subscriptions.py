@@ -6,13 +6,23 @@ from typing import Any
 
 import pytest
 
-from pykbroker.telemetry.subscriptions import Subscribed, in_java_order, subscribed_by, subscription_id, subscription_of
+from pykbroker.telemetry.subscriptions import (
+    AllSubscriptions,
+    Subscribed,
+    in_java_order,
+    subscription_id,
+    subscription_of,
+)
 
 CLIENT = {"client_id": "orders-1", "client_software_name": "librdkafka"}
 
 
 def asked(client: dict[str, str] = CLIENT, **subscriptions: dict[str, str]) -> Subscribed:
-    return subscribed_by({name: subscription_of(settings) for name, settings in subscriptions.items()}, client)
+    return _all(**subscriptions).of(client)
+
+
+def _all(**subscriptions: dict[str, str]) -> AllSubscriptions:
+    return AllSubscriptions({name: subscription_of(settings) for name, settings in subscriptions.items()})
 
 
 def test_without_a_subscription_nothing_is_asked() -> None:
@@ -34,6 +44,20 @@ def test_a_pattern_that_the_engine_does_not_know_matches_nothing(caplog: pytest.
     """Java's patterns look ahead and behind; the engine here needs no more time than the text is long, and has neither."""
     assert asked(looks={"metrics": "a", "match": "client_id=(?!x).*"}) == ([], 300_000)
     assert "The subscription 'looks' of client metrics applies to no client" in caplog.text
+
+
+def test_clients_share_what_the_same_subscriptions_ask_of_them() -> None:
+    """Otherwise each of thousands of instances has a list of its own of all that an administrator has named."""
+    subscriptions = _all(
+        every={"metrics": "a,b"},
+        **{f"s{number}": {"metrics": "c", "match": f"client_id={number}"} for number in range(100)},
+    )
+    first = subscriptions.of({"client_id": "x"})
+    assert subscriptions.of({"client_id": "y"}) is first
+    assert first == (["a", "b"], 300_000)
+    for number in range(100):
+        assert subscriptions.of({"client_id": str(number)}).metrics == ["a", "b", "c"]
+    assert len(subscriptions._kept) <= 64
 
 
 def test_no_pattern_takes_long() -> None:

@@ -104,6 +104,8 @@ def test_a_bad_value_is_refused_and_nothing_left_behind() -> None:
 def test_an_unknown_setting_is_refused_with_what_was_meant() -> None:
     with pytest.raises(ConfigError, match=r"no broker setting num\.partitons; did you mean num\.partitions\?"):
         Kafka(num_partitons=3)
+    with pytest.raises(ConfigError, match=r"no broker setting broker; did you mean brokers or broker\.id\?"):
+        Kafka(broker=3)
     with pytest.raises(ConfigError, match=r"no broker setting nothing\.of\.the\.kind"):
         Kafka({"nothing.of.the.kind": 1})
 

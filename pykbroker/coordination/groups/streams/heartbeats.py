@@ -97,6 +97,8 @@ class StreamsHeartbeat:
         if after != stated:
             encoded = encoded_before(self.prepared, after)
             self.records.append(assignment_record(group.group_id, after, encoded))
+        if self.request.member_epoch == 0:  # nothing is to be encoded any more: the step is not decided again
+            self._log_joining(group)
         endpoint_epoch = _endpoint_epoch(group, before, after)
         answer = self._answer(group, before, after, configured, endpoint_epoch)
         answer.status = self._all_statuses(group, after, configured, facts)
@@ -117,6 +119,13 @@ class StreamsHeartbeat:
 
     # The member
 
+    def _log_joining(self, group: StreamsGroup) -> None:
+        member_id, instance_id = self.request.member_id, self.request.instance_id
+        if instance_id is None:
+            log.info("Streams group %s: member %s joins", group.group_id, member_id)
+        else:
+            log.info("Streams group %s: static member %s joins as %s", group.group_id, instance_id, member_id)
+
     def _check_room(self, group: StreamsGroup) -> None:
         """Raises KafkaError GROUP_MAX_SIZE_REACHED; a static member that comes back takes the place of itself."""
         if group.static_member(self.request.instance_id) is None:
@@ -129,7 +138,6 @@ class StreamsHeartbeat:
         if request.instance_id is not None:
             return self._static_before(group, request.instance_id) if joins else self._known_static(group)
         if joins:
-            log.info("Streams group %s: member %s joins", group.group_id, request.member_id)
             return group.members.get(request.member_id) or StreamsMember(request.member_id)
         member = group.member(request.member_id)
         check_epoch(group, member, request)
@@ -146,7 +154,6 @@ class StreamsHeartbeat:
         """A static member joins: one that has left for now is replaced, and its tasks are inherited."""
         request = self.request
         former = group.static_member(instance_id)
-        log.info("Streams group %s: static member %s joins as %s", group.group_id, instance_id, request.member_id)
         if former is None:
             return group.members.get(request.member_id) or StreamsMember(request.member_id)
         check_released(former, request.member_id, instance_id)

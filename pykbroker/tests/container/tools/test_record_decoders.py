@@ -6,6 +6,8 @@ import pytest
 
 from pykbroker.container.tools.record_decoders import DECODERS, plain
 from pykbroker.container.tools.running import ToolError
+from pykbroker.wire.internal.coordinator import encode_coordinator_key, encode_coordinator_value
+from pykbroker.wire.internal.transaction_log import TransactionLogKey, TransactionLogValue
 from pykbroker.wire.records import Record
 
 
@@ -32,3 +34,11 @@ def test_a_metadata_record_that_is_none() -> None:
         key, payload = DECODERS["cluster-metadata-decoder"](record(None, value))
         assert key is None
         assert str(payload).startswith("Error at 7, skipping. ")
+
+
+@pytest.mark.parametrize(("status", "shown"), [(3, '"PrepareAbort"'), (7, '"PrepareEpochFence"'), (9, '"9"')])
+def test_a_transaction_has_the_name_of_its_state(status: int, shown: str) -> None:
+    key, value = TransactionLogKey("t"), TransactionLogValue(transaction_status=status)
+    written = record(encode_coordinator_key(key), encode_coordinator_value(value, 1))
+    _, payload = DECODERS["transaction-log-decoder"](written)
+    assert f'"transactionStatus":{shown}' in str(payload)

@@ -103,3 +103,27 @@ def test_schemas_that_are_none(tmp_path: Path) -> None:
     for data in (b"\xff\xff", b""):
         with pytest.raises(LakeError, match="compiled Protobuf schema"):
             ProtobufSchema(data)
+
+
+def test_what_confluents_registry_brings_is_there() -> None:
+    text = """syntax = "proto3";
+import "confluent/meta.proto";
+import "confluent/types/decimal.proto";
+import "confluent/type/variant.proto";
+message Paid {
+  option (confluent.message_meta) = { doc: "who paid" };
+  string card = 1 [(confluent.field_meta) = { tags: "PII" params: { key: "k" value: "v" } }];
+  confluent.type.Decimal amount = 2;
+  confluent.type.Variant rest = 3;
+}"""
+    found = ProtobufSchema(compiled_texts(text, {}))
+    assert [each.name for each in found.named("Paid").fields] == ["card", "amount", "rest"]
+    own = {"confluent/meta.proto": 'syntax = "proto3"; package confluent; message Own {}'}
+    with pytest.raises(LakeError, match=r"confluent\.message_meta"):
+        compiled_texts(text, own)
+
+
+def test_modules_where_the_process_stands_are_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "resource.py").write_text("raise SystemExit('a stranger was run')")
+    monkeypatch.chdir(tmp_path)
+    assert compiled_texts(SCHEMA, {"legs/leg.proto": LEG})

@@ -277,6 +277,26 @@ def test_one_letter_for_each_record_whenever_the_leader_of_letters_changes(turns
     assert offsets(world) == [0, 1]
 
 
+@pytest.mark.parametrize("turns", range(12))
+def test_one_letter_for_each_record_whenever_the_disk_is_full(turns: int) -> None:
+    world = with_topic(started())
+    member = ShareMember(world)
+    world.produce(2)
+    member.acquired()
+    member.post_acknowledge(0, 1, REJECT)
+    for _ in range(turns):
+        world.run_turn()
+    with world.full_disk():
+        world.settle()
+        world.advance(2000)
+        world.settle()
+    for _ in range(40):
+        world.settle()
+        world.advance(1000)
+    assert offsets(world) == [0, 1]
+    assert [each[2] for each in share_state(world).batches] in ([ARCHIVED], [])
+
+
 @pytest.mark.parametrize("codec", ["producer", "gzip"])
 def test_what_a_killed_broker_has_written_is_found_among_other_letters(codec: str) -> None:
     world = with_topic(started(copies=True), compression_type=codec)

@@ -1,0 +1,54 @@
+"""Protobuf files that schemas may import though nobody has registered them, as with Confluent's registry: it brings its own options and types."""
+
+from __future__ import annotations
+
+from typing import Final
+
+#: Options that carry metadata and rules on each part of a schema.
+_META: Final = """syntax = "proto3";
+package confluent;
+import "google/protobuf/descriptor.proto";
+
+message Meta {
+  string doc = 1;
+  map<string, string> params = 2;
+  repeated string tags = 3;
+  repeated Rule rules = 4;
+}
+
+message Rule {
+  string name = 1;
+  string doc = 2;
+  string expr = 3;
+  string sql = 4;
+}
+
+extend google.protobuf.FileOptions { Meta file_meta = 1088; }
+extend google.protobuf.MessageOptions { Meta message_meta = 1088; }
+extend google.protobuf.FieldOptions { Meta field_meta = 1088; }
+extend google.protobuf.EnumOptions { Meta enum_meta = 1088; }
+extend google.protobuf.EnumValueOptions { Meta enum_value_meta = 1088; }
+"""
+_DECIMAL: Final = """syntax = "proto3";
+package confluent.type;
+
+message Decimal {
+  bytes value = 1;
+  uint32 precision = 2;
+  int32 scale = 3;
+}
+"""
+_VARIANT: Final = """syntax = "proto3";
+package confluent.type;
+
+message Variant {
+  bytes metadata = 1;
+  bytes value = 2;
+}
+"""
+KNOWN_PROTOS: Final = {
+    "confluent/meta.proto": _META,
+    "confluent/type/decimal.proto": _DECIMAL,
+    "confluent/type/variant.proto": _VARIANT,
+    "confluent/types/decimal.proto": 'syntax = "proto3";\nimport public "confluent/type/decimal.proto";\n',
+}
