@@ -54,6 +54,7 @@ class OurNode:
         )
         self.logs.load()
         self.runtime = Runtime(clock, random.Random(2))
+        self.runtime.wake_queue.run_by(loop.call_soon)
         self.runtime.timers.wake_by(lambda at: loop.call_later(at - clock.monotonic(), self._run_due) and None)
         log = self.logs.open(CLUSTER_METADATA, CLUSTER_METADATA_ID, 0, LOG_CONFIG, has_other_replicas=True)
         self.image = MetadataImage(self.cluster_id)

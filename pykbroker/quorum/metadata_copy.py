@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pykbroker.metadata.batches import decode_batch
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from pykbroker.storage.log.log import Log
     from pykbroker.wire.primitives import Buffer
 
+#: What one step applies, or one batch where that has more: others see all of a batch or nothing.
+_RECORDS_OF_A_STEP = 100
+
 
 class MetadataCopy:
     """``load`` first. ``log`` is that of the partition ``__cluster_metadata-0`` in ``directory``; nobody else changes it, or ``image``.
@@ -39,7 +43,7 @@ class MetadataCopy:
         self._disk = disk
         self._directory = directory
         self._checkpoint = checkpoint
-        self._loader = Loader(image, self._note)
+        self._loader = Loader(image, partial(_note, image))
         self._snapshot = SnapshotId(0, 0)
         #: The offset up to which batches have reached the image, or wait for the end of their transaction.
         self._applied = 0
@@ -80,7 +84,7 @@ class MetadataCopy:
         snapshots = list_snapshots(self._disk, self._directory)
         if snapshots:
             path = posixpath.join(self._directory, snapshots[-1].file_name)
-            self._take_up(snapshots[-1], self._disk.read(path))
+            self.install(snapshots[-1], self._filled(snapshots[-1], self._disk.read(path)))
         if not self._log.log_start_offset <= self._snapshot.offset <= self._log.log_end_offset:
             self._log.start_over(self._snapshot.offset)
             self._checkpoint()
@@ -99,48 +103,48 @@ class MetadataCopy:
         self._log.truncate_to(offset)
         self._checkpoint()
 
-    def write_snapshot(self, snapshot: SnapshotId, data: bytes) -> None:
-        """Put a fetched snapshot in place of the log. In any thread; then ``install`` it. Raises WireError if it is corrupt."""
-        decode_snapshot(data)
+    def write_snapshot(self, snapshot: SnapshotId, data: bytes) -> MetadataImage:
+        """Put a fetched snapshot in place of the log; the image that it gives, to ``install``. In any thread. Raises WireError or
+        ReplayError if it is corrupt: nothing has changed then.
+        """
+        fresh = self._filled(snapshot, data)
         write_snapshot(self._disk, self._directory, snapshot, data)
         self._log.start_over(snapshot.offset)
         self._checkpoint()
         remove_older(self._disk, self._directory, snapshot)
+        return fresh
 
-    def install(self, snapshot: SnapshotId, data: bytes) -> MetadataDelta:
-        """Bring the image to a snapshot that has been written; what changed. Raises WireError or ReplayError."""
-        return self._take_up(snapshot, data)
-
-    def apply(self, high_watermark: int) -> MetadataDelta:
-        """Bring the image to the high watermark; what changed. Raises WireError or ReplayError."""
+    def apply(self, high_watermark: int) -> tuple[MetadataDelta, int]:
+        """Bring the image some batches nearer to the high watermark; what changed, and the number of records, 0 when there is no more.
+        Raises WireError or ReplayError.
+        """
         self._log.commit_to(high_watermark)
-        delta, image = MetadataDelta(), self.image
-        if self._applied >= high_watermark:
-            return delta
+        delta, image, count = MetadataDelta(), self.image, 0
         for header, data in self._log.batches(self._applied):
-            if header.last_offset >= high_watermark:
+            if header.last_offset >= high_watermark or count >= _RECORDS_OF_A_STEP:
                 break
             self._loader.apply(decode_batch(header, data), delta)
             self._applied = header.last_offset + 1
+            count += header.record_count
             if not self._loader.in_transaction:
                 image.offset = header.last_offset
-        return delta
+        return delta, count
 
-    def _take_up(self, snapshot: SnapshotId, data: bytes) -> MetadataDelta:
-        """Fill another image first: if the snapshot is corrupt, nothing has changed."""
-        fresh = MetadataImage(self.image.cluster_id)
-        loader = Loader(fresh, lambda kind, value: _note(fresh, kind, value))
+    def _filled(self, snapshot: SnapshotId, data: bytes) -> MetadataImage:
+        image = MetadataImage(self.image.cluster_id)
+        loader = Loader(image, partial(_note, image))
         for batch in decode_snapshot(data):
             loader.apply(batch)
-        fresh.offset, fresh.epoch = snapshot.offset - 1, snapshot.epoch
+        image.offset, image.epoch = snapshot.offset - 1, snapshot.epoch
+        return image
+
+    def install(self, snapshot: SnapshotId, fresh: MetadataImage) -> MetadataDelta:
+        """Bring the image to a snapshot that has been written; what changed."""
         delta = compared(self.image, fresh)
         self.image.become(fresh)
-        self._loader = Loader(self.image, self._note)
+        self._loader = Loader(self.image, partial(_note, self.image))
         self._snapshot, self._applied = snapshot, snapshot.offset
         return delta
-
-    def _note(self, kind: ControlRecordType, value: bytes) -> None:
-        _note(self.image, kind, value)
 
 
 def _note(image: MetadataImage, kind: ControlRecordType, value: bytes) -> None:

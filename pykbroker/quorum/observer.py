@@ -239,6 +239,9 @@ class Observer:
 
     def _cut(self, leader_epoch: int, leader_end: int) -> ObserverDecision:
         """Truncate to what both logs have, as ``Following`` does."""
+        if leader_epoch < 0 or leader_end < 0:
+            self.failed()
+            return _BACK_OFF
         own_epoch, own_end = self._log.end_offset_for_epoch(leader_epoch)
         common = min(own_end, leader_end) if own_epoch == leader_epoch else max(own_end, 0)
         if common < self.high_watermark:

@@ -30,9 +30,11 @@ from pykbroker.wire.messages.fetch_snapshot import FetchSnapshotRequest, FetchSn
 
 if TYPE_CHECKING:
     from pykbroker.metadata.delta import MetadataDelta
+    from pykbroker.metadata.image import MetadataImage
     from pykbroker.metadata.source import Subscriber
     from pykbroker.quorum.metadata_copy import MetadataCopy
     from pykbroker.runtime.runtime import Runtime
+    from pykbroker.runtime.slices import Steps
     from pykbroker.wire.message import Message
 
 log = logging.getLogger(__name__)
@@ -98,6 +100,8 @@ class MetadataObserver:
         self._pieces = bytearray()
         #: The leader that ``quorum-state`` names.
         self._noted = (observer.leader_id, observer.epoch)
+        #: Of which nodes it was logged that they cannot be asked.
+        self._complained: set[Address] = set()
         self._ended = False
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
@@ -162,13 +166,16 @@ class MetadataObserver:
     def _answered(self, ask: FetchAsk | SnapshotAsk, then: Callable[[Any, Any], None], done: Deferred[Any]) -> None:
         if self._ended:
             return
-        if done.error is None:
-            then(ask, done.value)
-            return
-        if not isinstance(done.error, KafkaError):
-            log.error("The metadata log cannot be fetched from %s", ask.address, exc_info=done.error)
+        if done.error is not None:
+            self._fail(ask.address, str(done.error))
         else:
-            log.info("The metadata log cannot be fetched from %s: %s", ask.address, done.error.message)
+            then(ask, done.value)
+
+    def _fail(self, address: Address, why: str) -> None:
+        """Ask others. What is wrong with a node is logged once, until the leader is followed again."""
+        if address not in self._complained:
+            self._complained.add(address)
+            log.warning("The metadata log cannot be fetched from %s: %s", address, why)
         self.observer.failed()
         self._rest()
 
@@ -185,11 +192,12 @@ class MetadataObserver:
             leader, diverging, snapshot = data.current_leader, data.diverging_epoch, data.snapshot_id
             answer = _answer(data.error_code, leader, response.node_endpoints)
             content = FetchedLog(
-                None if diverging is None or diverging.epoch < 0 else (diverging.epoch, diverging.end_offset),
+                None if diverging is None or diverging.epoch == diverging.end_offset == -1 else (diverging.epoch, diverging.end_offset),
                 None if snapshot is None or snapshot.epoch < 0 else SnapshotId(snapshot.end_offset, snapshot.epoch),
             )
         decision = self.observer.fetched(answer, content)
         if decision.step is ObserverStep.APPEND and data is not None:
+            self._complained.clear()
             self._take_note(partial(self._append, ask, data.records, data.high_watermark))
         else:
             self._take_note(partial(self._carry_out, ask, decision))
@@ -200,12 +208,33 @@ class MetadataObserver:
             if records:
                 whole = b"".join(map(bytes, records)) if isinstance(records, list) else records
                 copy.append(whole, observer.epoch, self._runtime.clock.now_ms())
-        except KafkaError as error:
-            log.error("What %s sent of the metadata log cannot be appended: %s", ask.address, error.message)
-            observer.failed()
-            self._rest()
+                if copy.end_offset == ask.offset:
+                    raise KafkaError(ErrorCode.CORRUPT_MESSAGE, "no batch of it is whole")
+        except (KafkaError, WireError) as error:
+            if isinstance(error, KafkaError) and error.code is ErrorCode.KAFKA_STORAGE_ERROR:
+                self._end(f"The metadata log cannot be written: {error.message}")
+            else:
+                self._fail(ask.address, f"what it sent cannot be appended: {error}")
             return
-        self._publish(partial(copy.apply, observer.committed(leader_mark)))
+        self._runtime.slices.begin(self._apply(observer.committed(leader_mark)))
+
+    def _apply(self, high_watermark: int) -> Steps:
+        """Bring the image to the high watermark, each step to the end of a batch, then ask for more."""
+        copy = self._copy
+        while not self._ended:
+            before = copy.image.offset
+            try:
+                delta, count = copy.apply(high_watermark)
+            except (ReplayError, WireError) as error:
+                after = copy.image.offset
+                self._end(f"The metadata log has what this broker does not understand after offset {after}: {error}.")
+                return
+            if copy.image.offset != before:
+                self._tell(delta)
+            if not count:
+                self._ask()
+                return
+            yield count
 
     def _fetched_piece(self, ask: SnapshotAsk, response: FetchSnapshotResponse) -> None:
         found = response.topics[0].partitions[0] if response.topics and response.topics[0].partitions else None
@@ -227,15 +256,14 @@ class MetadataObserver:
         if step is ObserverStep.TRUNCATE:
             log.info("The metadata log is truncated to offset %d, where it and its leader's part", decision.offset)
             cut = self._runtime.offload(self._copy.truncate, decision.offset)
-            cut.fold(partial(self._was_changed, None)).or_log("truncating the metadata log")
+            cut.fold(self._was_cut).or_log("truncating the metadata log")
         elif step is ObserverStep.INSTALL:
             assert isinstance(ask, SnapshotAsk)
             data = bytes(self._pieces)
             self._pieces.clear()
             log.info("A metadata snapshot up to offset %d takes the place of the log", decision.offset)
             written = self._runtime.offload(self._copy.write_snapshot, ask.snapshot, data)
-            install = partial(self._copy.install, ask.snapshot, data)
-            written.fold(partial(self._was_changed, install)).or_log("taking a metadata snapshot")
+            written.fold(partial(self._was_written, ask.snapshot)).or_log("taking a metadata snapshot")
         elif step is ObserverStep.END:
             self._end(f"The metadata log cannot be followed at {ask.address}: {decision.reason}.")
         elif step is ObserverStep.BACK_OFF:
@@ -243,29 +271,27 @@ class MetadataObserver:
         else:
             self._ask()
 
-    def _was_changed(self, install: Callable[[], MetadataDelta] | None, done: Deferred[None]) -> None:
-        if done.error is not None:
-            self._end(f"The metadata log cannot be changed: {done.error}.")
-            return
-        self.observer.changed()
-        if install is None:
+    def _was_cut(self, done: Deferred[None]) -> None:
+        if self._is_changed(done):
+            self.observer.changed()
             self._ask()
-        else:
-            self._publish(install)
 
-    def _publish(self, change: Callable[[], MetadataDelta]) -> None:
-        """Bring the image on, tell who wants to know, and go on."""
-        image = self._copy.image
-        before = image.offset
-        try:
-            delta = change()
-        except (ReplayError, WireError) as error:
-            self._end(f"The metadata log has what this broker does not understand after offset {image.offset}: {error}.")
-            return
-        if image.offset != before:
-            for subscriber in list(self._subscribers):
-                subscriber(image, delta)
-        self._ask()
+    def _was_written(self, snapshot: SnapshotId, done: Deferred[MetadataImage]) -> None:
+        if self._is_changed(done):
+            delta = self._copy.install(snapshot, done.value)
+            self.observer.changed()
+            self._tell(delta)
+            self._ask()
+
+    def _is_changed(self, done: Deferred[Any]) -> bool:
+        """Whether the change of the log succeeded, and this node still follows it."""
+        if done.error is not None and not self._ended:
+            self._end(f"The metadata log cannot be changed: {done.error}.")
+        return not self._ended
+
+    def _tell(self, delta: MetadataDelta) -> None:
+        for subscriber in list(self._subscribers):
+            subscriber(self._copy.image, delta)
 
     def _take_note(self, then: Callable[[], None]) -> None:
         """Write ``quorum-state`` first, if the answer has named another leader or epoch."""
