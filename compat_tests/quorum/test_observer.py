@@ -46,7 +46,9 @@ def is_a_prefix(node: OurNode, controller: ApacheController) -> None:
 @pytest.fixture
 def controller(tmp_path: Path) -> Iterator[ApacheController]:
     controller = ApacheController(
-        tmp_path / "controller", {"metadata.log.max.record.bytes.between.snapshots": "2000"}, cluster_id="AAAAAAAAQACAAAAAAAAAAA"
+        tmp_path / "controller",
+        {"metadata.log.max.record.bytes.between.snapshots": "2000"},
+        cluster_id="AAAAAAAAQACAAAAAAAAAAA",
     )
     controller.start()
     yield controller

@@ -96,7 +96,9 @@ def _sign_in(host: str, sasl: Mechanism) -> Generator[Call, Message, int]:
     assert isinstance(begun, SaslHandshakeResponse)
     if begun.error_code:
         has = ", ".join(begun.mechanisms) or "none"
-        raise KafkaError(error_code(begun.error_code), f"it does not offer the SASL mechanism {sasl.name}; it has {has}")
+        raise KafkaError(
+            error_code(begun.error_code), f"it does not offer the SASL mechanism {sasl.name}; it has {has}"
+        )
     session_ms = 0
     try:
         login = sasl.begin(host)

@@ -37,9 +37,7 @@ _PART_OF_SESSION = 0.8
 class NodeConnections:
     """See the module, and ``quorum.observing.Nodes``. ``security`` is that of the listener that is connected to; None for PLAINTEXT."""
 
-    def __init__(
-        self, loop: asyncio.AbstractEventLoop, client_id: str, security: ClientSecurity | None = None
-    ) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, client_id: str, security: ClientSecurity | None = None) -> None:
         self._loop = loop
         self._client_id = client_id
         self._security = security

@@ -124,7 +124,9 @@ class MetadataObserver:
         if self._ended or ask is None:
             return
         if isinstance(ask, FetchAsk):
-            answer = attempt(self._nodes.ask, ask.address, self._fetch(ask), FetchResponse, self._limit_ms, _LOWEST_FETCH)
+            answer = attempt(
+                self._nodes.ask, ask.address, self._fetch(ask), FetchResponse, self._limit_ms, _LOWEST_FETCH
+            )
             answer.fold(partial(self._answered, ask, self._fetched)).or_log("fetching the metadata log")
         else:
             piece = attempt(self._nodes.ask, ask.address, self._piece(ask), FetchSnapshotResponse, self._limit_ms)
@@ -192,7 +194,9 @@ class MetadataObserver:
             leader, diverging, snapshot = data.current_leader, data.diverging_epoch, data.snapshot_id
             answer = _answer(data.error_code, leader, response.node_endpoints)
             content = FetchedLog(
-                None if diverging is None or diverging.epoch == diverging.end_offset == -1 else (diverging.epoch, diverging.end_offset),
+                None
+                if diverging is None or diverging.epoch == diverging.end_offset == -1
+                else (diverging.epoch, diverging.end_offset),
                 None if snapshot is None or snapshot.epoch < 0 else SnapshotId(snapshot.end_offset, snapshot.epoch),
             )
         decision = self.observer.fetched(answer, content)

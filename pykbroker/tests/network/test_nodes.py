@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -77,20 +77,33 @@ def test_a_node_that_is_not_there() -> None:
 async def server(
     serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
 ) -> AsyncIterator[Address]:
-    """A server that serves each connection so, and keeps it open."""
-    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+    """A server that serves each connection so, and closes them in the end."""
+    writers: list[asyncio.StreamWriter] = []
+
+    async def noted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
+        await serve(reader, writer)
+
+    listening = await asyncio.start_server(noted, "127.0.0.1", 0)
     try:
         yield Address(*listening.sockets[0].getsockname()[:2])
     finally:
         listening.close()
+        for writer in writers:
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
 
 
 async def silence(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    await reader.read()
-    writer.close()
+    del writer
+    with suppress(ConnectionError):
+        await reader.read()
 
 
-def answering(frames: Callable[[int], bytes]) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
+def answering(
+    frames: Callable[[int], bytes],
+) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
     """To the first request, with bytes for its correlation id; then silence."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -120,7 +133,9 @@ def agreed(correlation_id: int) -> bytes:
         pytest.param(lambda at: b"\x7f\xff\xff\xff", "does not speak Kafka's protocol", id="a length beyond all"),
         pytest.param(lambda at: frame(b""), "no answer", id="nothing"),
         pytest.param(lambda at: frame(struct.pack(">i", at)), "no answer", id="an answer that ends"),
-        pytest.param(lambda at: frame(struct.pack(">ih", at, 0) + b"\xff" * 9), "no answer", id="a list without an end"),
+        pytest.param(
+            lambda at: frame(struct.pack(">ih", at, 0) + b"\xff" * 9), "no answer", id="a list without an end"
+        ),
         pytest.param(lambda at: agreed(at + 1), "where 1 was expected", id="another correlation id"),
         pytest.param(lambda at: agreed(at) + agreed(at), "what was not asked", id="two answers"),
     ],

@@ -182,7 +182,7 @@ class Controllers:
 
     def _serve(self, offset: int, epoch: int, data: Any) -> None:
         if self.snapshot is not None and not offset == epoch == self.start == 0:
-            before = offset < self.start or epoch < self.snapshot.epoch and self.start
+            before = offset < self.start or (epoch < self.snapshot.epoch and self.start)
             if before or (offset == self.start == self.snapshot.offset and epoch != self.snapshot.epoch):
                 data.snapshot_id = fetch.SnapshotId(*self.snapshot)
                 return

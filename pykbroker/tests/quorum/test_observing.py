@@ -266,10 +266,8 @@ def test_what_was_committed_is_never_cut(controllers):
 
     node.rest()
     controllers.answer(diverging)
-    assert node.failures == [
-        "The metadata log cannot be followed at c1:9093: the leader's metadata log parts from this node's at offset 3, before 7, up to which "
-        "it was committed."
-    ]
+    assert len(node.failures) == 1
+    assert "parts from this node's at offset 3, before 7, up to which it was committed." in node.failures[0]
     assert node.copy.end_offset == 7
     assert not controllers.pending
 
@@ -289,9 +287,7 @@ def test_voters_that_are_not_reached_are_asked_in_turn(controllers, caplog):
 def test_another_cluster(controllers):
     node = Node(controllers, cluster_id="BBBBBBBBBBBBBBBBBBBBBB")
     node.settle()
-    assert node.failures == [
-        "The metadata log cannot be followed at c2:9093: the controllers are of another cluster."
-    ]
+    assert node.failures == ["The metadata log cannot be followed at c2:9093: the controllers are of another cluster."]
     assert not node.copy.end_offset
 
 
@@ -307,7 +303,7 @@ def damaged(data: bytes) -> bytes:
     [
         pytest.param(lambda data: data[:-5], True, id="torn"),
         pytest.param(lambda data: data[:30], False, id="torn in the first header"),
-        pytest.param(lambda data: damaged(data), False, id="damaged"),
+        pytest.param(damaged, False, id="damaged"),
         pytest.param(lambda data: data[:8] + b"\x7f\xff\xff\xff" + data[12:], False, id="a length beyond all"),
         pytest.param(lambda data: data[:8] + b"\xff\xff\xff\xff" + data[12:], False, id="a negative length"),
         pytest.param(lambda data: b"\xff" * 8 + data[8:], False, id="a negative offset"),
@@ -352,7 +348,9 @@ def test_a_record_that_contradicts_the_image_ends_it(controllers):
     controllers.append(PartitionRecord(topic_id=bytes([9] * 16)))
     controllers.commit()
     node.settle()
-    assert node.failures[0].startswith(f"The metadata log has what this broker does not understand after offset {offset}:")
+    assert node.failures[0].startswith(
+        f"The metadata log has what this broker does not understand after offset {offset}:"
+    )
 
 
 def test_an_answer_after_the_end_is_ignored(controllers):
