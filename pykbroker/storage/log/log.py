@@ -275,11 +275,10 @@ class Log(LogState):
             return None
         if offset >= upper_offset:
             return b""
-        segment = self.segments[-1]
-        if upper_offset != end or offset < segment.base_offset:
+        if upper_offset != end:
             return None
         try:
-            return segment.read_rest(offset, max_bytes)
+            return self.segments[-1].read_rest(offset, max_bytes)
         except FileNotFoundError:
             return None
         except OSError as error:
