@@ -13,7 +13,7 @@ from pykbroker.metadata.ids import CLUSTER_METADATA_ID
 from pykbroker.metadata.image import MetadataImage
 from pykbroker.metadata.names import CLUSTER_METADATA
 from pykbroker.network.nodes import NodeConnections
-from pykbroker.quorum.metadata_copy import MetadataCopy
+from pykbroker.quorum.metadata_replica import MetadataReplica
 from pykbroker.quorum.observer import Address, Observer
 from pykbroker.quorum.observing import Identity, MetadataObserver
 from pykbroker.runtime.clock import SystemClock
@@ -63,7 +63,7 @@ class OurNode:
             self.logs.note_checkpoints([log])
             self.logs.plan_checkpoints()()
 
-        self.copy = MetadataCopy(log, disk, str(log.path), self.image, checkpoint)
+        self.copy = MetadataReplica(log, disk, str(log.path), self.image, checkpoint)
         self.copy.load()
         observer = Observer(
             self.copy, self.servers, epoch=self.copy.known_epoch, high_watermark=self.copy.snapshot.offset

@@ -23,7 +23,7 @@ _API_VERSIONS = 4
 _ERROR_CODE = slice(4, 6)
 
 
-class Call(NamedTuple):
+class NodeCall(NamedTuple):
     """A request in a version, and the class of its answer."""
 
     request: Message
@@ -58,24 +58,24 @@ class Agreed(NamedTuple):
         return high
 
 
-Handshake = Generator[Call, Message, Agreed]
+Handshake = Generator[NodeCall, Message, Agreed]
 
 
 def handshake(host: str, sasl: Mechanism | None) -> Handshake:
-    """See the module. Raises KafkaError for a node that cannot be talked to, or refuses who signs in."""
+    """See the module. Raises KafkaError with the code of a node that refuses, SASL_AUTHENTICATION_FAILED where what it says proves nothing."""
     versions = yield from _versions()
     if sasl is None:
         return Agreed(versions, 0)
     return Agreed(versions, (yield from _sign_in(host, sasl)))
 
 
-def _versions() -> Generator[Call, Message, dict[int, tuple[int, int]]]:
+def _versions() -> Generator[NodeCall, Message, dict[int, tuple[int, int]]]:
     request = ApiVersionsRequest(client_software_name="pykbroker", client_software_version=__version__)
-    answer = yield Call(request, ApiVersionsResponse, _API_VERSIONS)
+    answer = yield NodeCall(request, ApiVersionsResponse, _API_VERSIONS)
     assert isinstance(answer, ApiVersionsResponse)
     if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
         offered = {each.api_key: each.max_version for each in answer.api_keys}.get(ApiKey.API_VERSIONS, 0)
-        answer = yield Call(request, ApiVersionsResponse, min(offered, _API_VERSIONS))
+        answer = yield NodeCall(request, ApiVersionsResponse, min(offered, _API_VERSIONS))
         assert isinstance(answer, ApiVersionsResponse)
     if answer.error_code:
         raise KafkaError(error_code(answer.error_code))
@@ -87,12 +87,12 @@ def _versions() -> Generator[Call, Message, dict[int, tuple[int, int]]]:
     return common
 
 
-def _sign_in(host: str, sasl: Mechanism) -> Generator[Call, Message, int]:
+def _sign_in(host: str, sasl: Mechanism) -> Generator[NodeCall, Message, int]:
     """Authenticate; how long that lasts, in milliseconds."""
     from pykbroker.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
     from pykbroker.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
-    begun = yield Call(SaslHandshakeRequest(mechanism=sasl.name), SaslHandshakeResponse, 1)
+    begun = yield NodeCall(SaslHandshakeRequest(mechanism=sasl.name), SaslHandshakeResponse, 1)
     assert isinstance(begun, SaslHandshakeResponse)
     if begun.error_code:
         has = ", ".join(begun.mechanisms) or "none"
@@ -104,7 +104,7 @@ def _sign_in(host: str, sasl: Mechanism) -> Generator[Call, Message, int]:
         login = sasl.begin(host)
         token: bytes | None = login.first()
         while token is not None:
-            answer = yield Call(SaslAuthenticateRequest(auth_bytes=token), SaslAuthenticateResponse, 2)
+            answer = yield NodeCall(SaslAuthenticateRequest(auth_bytes=token), SaslAuthenticateResponse, 2)
             assert isinstance(answer, SaslAuthenticateResponse)
             if answer.error_code:
                 raise KafkaError(error_code(answer.error_code), answer.error_message)

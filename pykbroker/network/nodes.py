@@ -11,7 +11,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from pykbroker.network.handshake import Agreed, Call, handshake
+from pykbroker.network.handshake import Agreed, NodeCall, handshake
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.frames import FrameWriter
@@ -60,7 +60,7 @@ class NodeConnections:
         self._connections.clear()
 
 
-class _Asked(NamedTuple):
+class _Sent(NamedTuple):
     """A request that waits for the connection, with the lowest version that will do, or for its answer."""
 
     request: Message
@@ -90,10 +90,10 @@ class _NodeConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._received = bytearray()
         self._correlation_id = 0
-        self._waiting: list[_Asked] = []
+        self._waiting: list[_Sent] = []
         #: What takes the next answers, with the call that each is for.
-        self._expected: list[tuple[int, Call, Callable[[Message], None]]] = []
-        self._asked: list[_Asked] = []
+        self._expected: list[tuple[int, NodeCall, Callable[[Message], None]]] = []
+        self._unanswered: list[_Sent] = []
         tls = None if security is None else security.tls
         name = None if tls is None else address.host
         opening = loop.create_connection(lambda: self, address.host, address.port, ssl=tls, server_hostname=name)
@@ -103,17 +103,19 @@ class _NodeConnection(asyncio.Protocol):
     @property
     def usable(self) -> bool:
         """Whether more can be asked: it is not closed, and its session is not almost over."""
-        return not self._failed and (self._renew_at is None or bool(self._asked) or self._loop.time() < self._renew_at)
+        return not self._failed and (
+            self._renew_at is None or bool(self._unanswered) or self._loop.time() < self._renew_at
+        )
 
     def ask(self, request: Message, response: type[R], limit_ms: float, lowest: int) -> Deferred[R]:
         answer: Deferred[R] = Deferred()
         timer = self._loop.call_later(limit_ms / 1000, self.fail, f"it did not answer within {limit_ms:g} ms")
-        asked = _Asked(request, response, lowest, answer, timer)
-        self._asked.append(asked)
+        sent = _Sent(request, response, lowest, answer, timer)
+        self._unanswered.append(sent)
         if self._agreed is None:
-            self._waiting.append(asked)
+            self._waiting.append(sent)
         else:
-            self._send_asked(asked, self._agreed)
+            self._send_request(sent, self._agreed)
         return answer
 
     def fail(self, why: str) -> None:
@@ -125,8 +127,8 @@ class _NodeConnection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
         error = KafkaError(ErrorCode.NETWORK_EXCEPTION, f"{self._address} is not reached: {why}")
-        asked, self._asked = self._asked, []
-        for each in asked:
+        sent, self._unanswered = self._unanswered, []
+        for each in sent:
             each.timer.cancel()
             each.answer.fail(error)
 
@@ -174,7 +176,7 @@ class _NodeConnection(asyncio.Protocol):
             return
         then(message)
 
-    def _send(self, call: Call, then: Callable[[Message], None]) -> None:
+    def _send(self, call: NodeCall, then: Callable[[Message], None]) -> None:
         assert self._transport is not None
         self._correlation_id += 1
         key = call.request.API_KEY
@@ -186,7 +188,7 @@ class _NodeConnection(asyncio.Protocol):
 
     # -- requests -----------------------------------------------------------------------------------------------------
 
-    def _advance(self, step: Callable[[], Call]) -> None:
+    def _advance(self, step: Callable[[], NodeCall]) -> None:
         """Go on with the handshake, up to its next request, or to its end."""
         try:
             call = step()
@@ -203,22 +205,22 @@ class _NodeConnection(asyncio.Protocol):
             self._renew_at = self._loop.time() + _PART_OF_SESSION * agreed.session_ms / 1000
         waiting, self._waiting = self._waiting, []
         for each in waiting:
-            self._send_asked(each, agreed)
+            self._send_request(each, agreed)
 
-    def _send_asked(self, asked: _Asked, agreed: Agreed) -> None:
+    def _send_request(self, sent: _Sent, agreed: Agreed) -> None:
         try:
-            version = agreed.version(asked.request.API_KEY, asked.lowest)
+            version = agreed.version(sent.request.API_KEY, sent.lowest)
         except KafkaError as error:
-            self._settle(asked)
-            asked.answer.fail(KafkaError(error.code, f"{self._address}: {error.message}"))
+            self._settle(sent)
+            sent.answer.fail(KafkaError(error.code, f"{self._address}: {error.message}"))
             return
 
         def answered(message: Message) -> None:
-            self._settle(asked)
-            asked.answer.complete(message)
+            self._settle(sent)
+            sent.answer.complete(message)
 
-        self._send(Call(asked.request, asked.response, version), answered)
+        self._send(NodeCall(sent.request, sent.response, version), answered)
 
-    def _settle(self, asked: _Asked) -> None:
-        asked.timer.cancel()
-        self._asked.remove(asked)
+    def _settle(self, sent: _Sent) -> None:
+        sent.timer.cancel()
+        self._unanswered.remove(sent)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage
     from pykbroker.metadata.source import Subscriber
-    from pykbroker.quorum.metadata_copy import MetadataCopy
+    from pykbroker.quorum.metadata_replica import MetadataReplica
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.runtime.slices import Steps
     from pykbroker.wire.message import Message
@@ -76,7 +76,7 @@ class MetadataObserver:
         self,
         identity: Identity,
         observer: Observer,
-        copy: MetadataCopy,
+        copy: MetadataReplica,
         nodes: Nodes,
         runtime: Runtime,
         config: Mapping[str, Any],

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pykbroker.network.handshake import Agreed, Call, handshake
+from pykbroker.network.handshake import Agreed, NodeCall, handshake
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
@@ -47,7 +47,7 @@ def test_a_node_that_knows_an_older_version_is_asked_in_that() -> None:
     out = bytearray(struct.pack(">i", 5))
     old.encode(out, 0)
     again = exchange.send(first.decode(bytes(out), 5))
-    assert isinstance(again, Call)
+    assert isinstance(again, NodeCall)
     assert (first.version, again.version) == (4, 2)
 
 

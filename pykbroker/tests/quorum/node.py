@@ -12,7 +12,7 @@ from pykbroker.metadata.delta import MetadataDelta
 from pykbroker.metadata.ids import CLUSTER_METADATA_ID
 from pykbroker.metadata.image import MetadataImage
 from pykbroker.metadata.names import CLUSTER_METADATA
-from pykbroker.quorum.metadata_copy import MetadataCopy
+from pykbroker.quorum.metadata_replica import MetadataReplica
 from pykbroker.quorum.observer import Address, Observer
 from pykbroker.quorum.observing import Identity, MetadataObserver
 from pykbroker.runtime.clock import ManualClock
@@ -59,7 +59,7 @@ class Node:
         self.log = self.logs.open(CLUSTER_METADATA, CLUSTER_METADATA_ID, 0, LOG_CONFIG, has_other_replicas=True)
         self.image = MetadataImage(self.cluster_id)
         self.directory = str(self.log.path)
-        self.copy = MetadataCopy(self.log, self.disk, self.directory, self.image, self._checkpoint)
+        self.copy = MetadataReplica(self.log, self.disk, self.directory, self.image, self._checkpoint)
         self.copy.load()
         mark = self.copy.snapshot.offset
         self.observer = Observer(self.copy, servers, epoch=self.copy.known_epoch, high_watermark=mark)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _RECORDS_OF_A_STEP = 100
 
 
-class MetadataCopy:
+class MetadataReplica:
     """``load`` first. ``log`` is that of the partition ``__cluster_metadata-0`` in ``directory``; nobody else changes it, or ``image``.
     ``checkpoint`` writes the log's checkpoints, which a log that was cut needs before anything is appended to it.
     """
