@@ -79,6 +79,12 @@ class Node:
         self.observing.end()
         self.controllers.pending.clear()
 
+    def restart(self) -> None:
+        """A clean shutdown, and a new start."""
+        self.stop()
+        self.logs.shutdown()
+        self.start()
+
     def crash(self, seed: int = 0) -> None:
         """A power loss, and a new start."""
         self.stop()

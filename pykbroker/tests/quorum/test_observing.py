@@ -272,6 +272,38 @@ def test_what_was_committed_is_never_cut(controllers):
     assert not controllers.pending
 
 
+def test_an_end_that_is_none_cuts_nothing(controllers):
+    node = Node(controllers)
+    follows(node)
+    controllers.append(controllers.level())
+    follows(node)
+    end = node.copy.end_offset
+
+    def diverging(response):
+        response.responses[0].partitions[0].diverging_epoch = EpochEndOffset(-1, end)
+
+    node.rest()
+    controllers.answer(diverging)
+    assert (node.copy.end_offset, node.observer.leader, node.failures) == (end, None, [])
+    follows(node)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_replaces_a_cut_tail_is_recovered_whole(controllers, seed):
+    """A power loss leaves parts of it, below the point from which the tail was known to be synced."""
+    node = Node(controllers)
+    for _ in range(8):
+        controllers.append(controllers.level())
+    follows(node)
+    node.restart()
+    controllers.elect(2, lost=8)
+    for _ in range(6):
+        controllers.append(controllers.level())
+    follows(node)
+    node.crash(seed)
+    follows(node)
+
+
 def test_voters_that_are_not_reached_are_asked_in_turn(controllers, caplog):
     controllers.down.update(NODES)
     node = Node(controllers)
@@ -321,6 +353,7 @@ def test_records_that_are_torn_or_damaged(controllers, change, taken):
     node.rest()
     controllers.answer(wrong)
     assert (node.copy.end_offset > 0) is taken
+    assert node.observer.high_watermark <= node.copy.end_offset
     assert (node.observer.leader is not None) is taken
     assert not node.failures
     follows(node)
@@ -393,7 +426,20 @@ def test_the_errors_of_both_messages_are_told_apart(controllers):
 
 # -- any order ---------------------------------------------------------------------------------------------------------
 
-DEEDS = ("append", "transaction", "commit", "elect", "cut", "snapshot", "down", "lose", "tear", "restart", "crash")
+DEEDS = (
+    "append",
+    "transaction",
+    "commit",
+    "elect",
+    "cut",
+    "snapshot",
+    "down",
+    "lose",
+    "tear",
+    "restart",
+    "kill",
+    "crash",
+)
 
 
 def do(node: Node, deed: str, rng: random.Random) -> None:
@@ -418,6 +464,8 @@ def do(node: Node, deed: str, rng: random.Random) -> None:
     elif deed == "tear" and controllers.pending:
         controllers.answer(lambda response: tear(response, rng))
     elif deed == "restart":
+        node.restart()
+    elif deed == "kill":
         node.stop()
         node.start()
     elif deed == "crash":
