@@ -40,7 +40,12 @@ _MAX_TIMESTAMP_AT = 35
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _unpack_header = _HEADER.unpack_from
-_PLACE = struct.Struct(">qii")
+_BEGIN = struct.Struct(">qiibIhiqqqhiiBBB")
+unpack_batch_begin = _BEGIN.unpack_from
+"""The fields of a batch header in their order, and the first three bytes of the records; of a buffer that has so many bytes."""
+LEAST_BEGIN = _BEGIN.size
+pack_place = struct.Struct(">qii").pack_into
+"""``place_batch`` for a batch that begins at a position of a buffer, without a call of Python: each produce comes there."""
 _INT64 = struct.Struct(">q")
 _INT32 = struct.Struct(">i")
 _CRC = struct.Struct(">I")
@@ -170,7 +175,7 @@ def patch_batch(buf: bytearray | memoryview, pos: int, base_offset: int, leader_
 
 def place_batch(buf: bytearray | memoryview, base_offset: int, batch_length: int, leader_epoch: int) -> None:
     """``patch_batch`` at the start of ``buf``, with the length that the batch has, in one stroke."""
-    _PLACE.pack_into(buf, 0, base_offset, batch_length, leader_epoch)
+    pack_place(buf, 0, base_offset, batch_length, leader_epoch)
 
 
 def patch_timestamps(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from struct import Struct
 
 from pykbroker.wire.errors import WireError
@@ -13,6 +14,7 @@ CUT_SIZE = 16 * 1024
 MAX_FRAME = 0x7FFFFFFF
 
 _pack_size = Struct(">i").pack_into
+_buffer = itemgetter(1)
 
 
 class FrameWriter(bytearray):
@@ -33,11 +35,12 @@ class FrameWriter(bytearray):
 
         Raises WireError if the frame is too large for its size field.
         """
-        size = len(self) - 4
-        if not self.cuts and size <= MAX_FRAME:
-            _pack_size(self, 0, size)
+        size = len(self) - 4 + sum(map(len, map(_buffer, self.cuts)))
+        if size > MAX_FRAME:
+            raise WireError(f"a frame of {size} bytes is larger than the protocol allows")
+        _pack_size(self, 0, size)
+        if not self.cuts:
             return [self]
-        _write_size(self, size + sum(len(buffer) for _, buffer in self.cuts))
         view = memoryview(self)
         pieces: list[Buffer] = []
         start = 0
@@ -49,12 +52,6 @@ class FrameWriter(bytearray):
         if start < len(self):
             pieces.append(view[start:])
         return pieces
-
-
-def _write_size(frame: bytearray, size: int) -> None:
-    if size > MAX_FRAME:
-        raise WireError(f"a frame of {size} bytes is larger than the protocol allows")
-    _pack_size(frame, 0, size)
 
 
 def records_size(records: Records) -> int:

@@ -117,12 +117,13 @@ class Side:
             connection.close()
 
     def topic(self, name: str, *replicas: int, **settings: str) -> None:
-        """A topic of one partition, led by the first replica, which both brokers know, as they know of each other: a broker that has
+        """A topic of one partition, led by the first replica, which all brokers know, as they know of each other: a broker that has
         just come back may be fenced.
         """
         for broker in self.addresses:
             wait_until(
-                lambda broker=broker: len(self.once(MetadataRequest([]), 12, broker).brokers) == 2, "they do not meet"
+                lambda broker=broker: len(self.once(MetadataRequest([]), 12, broker).brokers) == len(self.addresses),
+                "they do not meet",
             )
         configs = [CreatableTopicConfig(key.replace("_", "."), value) for key, value in settings.items()]
         made = CreatableTopic(name, -1, -1, [CreatableReplicaAssignment(0, list(replicas))], configs)
@@ -160,9 +161,9 @@ class Side:
 class Ours(Side):
     """Brokers of ours, to which happens what is on a tape of one kind."""
 
-    def __init__(self) -> None:
+    def __init__(self, brokers: int = 2, **more: str) -> None:
         super().__init__()
-        self.kafka = Kafka(SETTINGS, brokers=2)
+        self.kafka = Kafka({**SETTINGS, **more}, brokers=brokers)
         self.kafka.start()
         self.addresses = dict(enumerate(self.kafka.bootstrap_servers.split(","), 1))
 
@@ -207,18 +208,22 @@ class Ours(Side):
     @contextmanager
     def cut_off(self, kind: str) -> Iterator[None]:
         """Broker 2 gets nothing from broker 1 for a while."""
+        with self.lasting(ClusterOutcome(0, kind, 2, down_ms=1500), self.cut):
+            yield
+
+    def cut(self) -> set[tuple[int, int]]:
+        """Between which brokers nothing passes."""
         peers = self.kafka.node.cluster.peers
         assert peers is not None
-        with self._lasting(ClusterOutcome(0, kind, 2, down_ms=1500), lambda: peers.cut):
-            yield
+        return peers.cut
 
     def silent(self, kind: str, ms: int) -> None:
         """Nothing of raw requests comes for so long; who asks then waits."""
-        with self._lasting(ClusterOutcome(0, kind, 1, down_ms=ms, client=RAW), lambda: self.kafka.node.faults.silent):
+        with self.lasting(ClusterOutcome(0, kind, 1, down_ms=ms, client=RAW), lambda: self.kafka.node.faults.silent):
             pass
 
     @contextmanager
-    def _lasting(self, outcome: ClusterOutcome, is_seen: Callable[[], Any]) -> Iterator[None]:
+    def lasting(self, outcome: ClusterOutcome, is_seen: Callable[[], Any]) -> Iterator[None]:
         """What lasts for its time and then is over has begun; once more where this machine stood still for as long."""
         for _ in range(5):
             with self.befalls(outcome):

@@ -1,7 +1,7 @@
 """Each kind of chaos beside Apache Kafka 4.4.0, to which the same happens by real means: the same answers, and a stock client goes on.
 
 The means are a process that gets no turn (SIGSTOP), is stopped or killed, quotas, reassignments with elections, an idle connection, small
-segments, and a network that loses an answer.
+segments, and a network that loses an answer. Kinds that need other brokers are in test_apart.py, which says that none is left out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from compat_tests.oracle.connection import Closed, Connection
 from compat_tests.oracle.requests import Ask, records
 from compat_tests.oracle.transacting import NOT_YET, Transacting, quiet_until
 from compat_tests.testing_faults.sides import IDLE_MS, STOCK, Apache, Ours, Side, wait_until
-from pykbroker.faults.chaos_catalogue import CATALOGUE
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.api_versions import ApiVersionsRequest
@@ -437,10 +436,6 @@ NOT_OF_PRODUCERS = (
     "offsets expired",
     "topic made again",
 )
-
-
-def test_every_kind_is_held_beside_apache_kafka() -> None:
-    assert list(KINDS) == [each.name for each in CATALOGUE]
 
 
 @pytest.mark.parametrize("kind", KINDS)

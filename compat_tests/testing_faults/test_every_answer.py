@@ -48,13 +48,16 @@ SETTINGS = {
     "log.roll.ms": 1500,
 }
 KINDS = {"everything": "intensity=4", "operators": "profile=operators intensity=4"}
+#: What lets leaders be elected uncleanly while restless clients live.
+LOSING = {"min.insync.replicas": 1, "replica.lag.time.max.ms": 1500, "unclean.leader.election.enable": True}
 SEEDS = range(1, 201 if LONG else 3)
 SECONDS = 20
 
 
-def witnessed(seed: int, chaos: str) -> Witness:
-    """What was seen in a life by a seed."""
+def witnessed(seed: int, chaos: str) -> tuple[Witness, set[str]]:
+    """What was seen in a life by a seed, and the kinds that befell."""
     witness = Witness()
+    settings = {**SETTINGS, **(LOSING if "operators" in chaos else {})}
 
     async def test(world: World) -> None:
         def watch(kafka: WorldKafka) -> None:
@@ -62,7 +65,7 @@ def witnessed(seed: int, chaos: str) -> Witness:
 
         world.watch = watch
         await world.kafka(
-            brokers=restless.BROKERS, settings=SETTINGS, topics={restless.TOPIC: restless.PARTITIONS}, chaos=chaos
+            brokers=restless.BROKERS, settings=settings, topics={restless.TOPIC: restless.PARTITIONS}, chaos=chaos
         )
         restless.begin(world)
         await world.sleep(SECONDS)
@@ -70,18 +73,23 @@ def witnessed(seed: int, chaos: str) -> Witness:
     outcome = live(test, seed)
     if outcome.error is not None:
         raise outcome.error
-    return witness
+    return witness, {each.name for each in CATALOGUE for name, _ in outcome.taken if f": {each.name}: " in name}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_answer_is_allowed_in_its_state(kind: str) -> None:
     seen: Counter[tuple[str, str]] = Counter()
+    befell: set[str] = set()
     for seed in SEEDS:
-        witness = witnessed(seed, KINDS[kind])
+        witness, kinds = witnessed(seed, KINDS[kind])
         assert witness.found == [], f"seed {seed}"
         seen += witness.seen
+        befell |= kinds
     assert sum(seen.values()) > 500 * len(SEEDS)
     assert len(seen) > (40 if kind == "everything" else 25), sorted(seen)
+    assert ("clock step" if kind == "everything" else "unclean election") in befell
+    if LONG:
+        assert befell == {each.name for each in CATALOGUE if each.is_in(kind)}
 
 
 @pytest.mark.parametrize(
@@ -98,7 +106,7 @@ def test_what_is_not_legal_is_seen(fault: Fault, monkeypatch: pytest.MonkeyPatch
     """A catalogue with a kind that makes an answer up."""
     made_up = Disturbance("made up", (), 0.2, "", "", "", lambda _: fault, frozenset({ApiKey[fault.api.upper()]}))
     monkeypatch.setattr(chaos_module, "CATALOGUE", (*CATALOGUE, made_up))
-    assert witnessed(1, "intensity=4").found
+    assert witnessed(1, "intensity=4")[0].found
 
 
 def test_what_lies_in_the_cluster_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +122,9 @@ def test_what_lies_in_the_cluster_is_seen(monkeypatch: pytest.MonkeyPatch) -> No
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     monkeypatch.setattr(Partition, "check_served_by", refused)
-    assert any("Fetch NOT_LEADER_OR_FOLLOWER: not in this state" in each for each in witnessed(1, "intensity=4").found)
+    assert any(
+        "Fetch NOT_LEADER_OR_FOLLOWER: not in this state" in each for each in witnessed(1, "intensity=4")[0].found
+    )
 
 
 # ---- what Apache Kafka answers

@@ -18,9 +18,12 @@ from pykbroker.wire.apis import ApiKey, response_class
 EVERYTHING: Final = "everything"
 #: What people do, in no profile but its own, since records are gone afterwards however correct a program is.
 OPERATORS: Final = "operators"
-#: What befalls the cluster comes in two streams, each by its own draws: what happens to brokers and leaders, and to what they keep.
+#: What befalls the cluster comes in three streams, each by its own draws: what happens to brokers and leaders, to what they keep, and to
+#: their clock.
 BROKERS: Final = "cluster"
 STATE: Final = "state"
+CLOCK: Final = "clock"
+STREAMS: Final = (BROKERS, STATE, CLOCK)
 #: An answer of which all is sent before the connection is closed.
 _WHOLE: Final = 2**31 - 1
 
@@ -250,6 +253,29 @@ CATALOGUE: Final = (
         "asks for metadata (UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID), and begins anew; what was in the topic is gone",
         "DeleteTopics and CreateTopics",
         stream=STATE,
+    ),
+    Disturbance(
+        "unclean election",
+        (OPERATORS,),
+        0.2,
+        "unclean.leader.election.enable of the topic, no default: the leader is cut off from its followers, goes on alone when they have left "
+        "the ISR, and is lost; one of them leads by the next epoch, without what was written meanwhile, and the old leader truncates its log "
+        "(PartitionChangeBuilder, KIP-101, KIP-966)",
+        "asks for the end of its epoch (OffsetForLeaderEpoch, KIP-320), and goes on from where the log parts, or by auto.offset.reset; what "
+        "was answered by the old leader alone is gone",
+        "SIGKILL to the follower, and to the leader, and a start of the follower",
+        stream=STATE,
+    ),
+    Disturbance(
+        "clock step",
+        ("clocks",),
+        0.2,
+        "a time server corrects the wall clock, forwards or back, by more than 128 ms and at most 1000 s (ntpd): timestamps by LogAppendTime, "
+        "transaction.timeout.ms, retention.ms and offsets.retention.minutes are counted on it (Time.milliseconds); sessions and requests are "
+        "not (Time.hiResClockMs)",
+        "takes timestamps for no order; begins the transaction anew where it was aborted early (INVALID_PRODUCER_EPOCH, PRODUCER_FENCED)",
+        "its class of the clock (SystemTime), which a file sets ahead",
+        stream=CLOCK,
     ),
 )
 PROFILES: Final = (EVERYTHING, *dict.fromkeys(name for each in CATALOGUE for name in each.profiles))

@@ -11,13 +11,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pykbroker.faults.chaos_catalogue import CATALOGUE, Disturbance
+from pykbroker.faults.chaos_catalogue import CATALOGUE, CLOCK, Disturbance
 from pykbroker.faults.fault import BadFault, Fault
 from pykbroker.wire.apis import APIS
 
 VERSION: Final = 1
 #: The longest that a broker is down, or a client cut off.
 LONGEST_DOWN_MS: Final = 60_000
+#: The farthest that a clock is wrong.
+FARTHEST_MS: Final = 1_000_000
 #: The most decisions of a tape.
 LONGEST: Final = 100_000
 _KINDS: Final = {each.name: each for each in CATALOGUE}
@@ -55,7 +57,8 @@ class RequestOutcome:
 @dataclass(frozen=True, slots=True)
 class ClusterOutcome:
     """What befell the cluster ``at_ms`` after the chaos began: a partition whose leader moved to a broker, or that of a topic that was made
-    again, a broker that was down or cut off for ``down_ms``, or a client that nothing reached for so long.
+    again, a broker that was down or cut off for ``down_ms``, a client that nothing reached for so long, or a clock that was ``ahead_ms`` ahead
+    (behind, if negative) for so long.
     """
 
     at_ms: int
@@ -65,9 +68,12 @@ class ClusterOutcome:
     partition: int = -1
     down_ms: int = 0
     client: str = ""
+    ahead_ms: int = 0
 
     def __str__(self) -> str:
         what = repr(self.client) if self.client else f"broker {self.broker}"
+        if self.ahead_ms:
+            what = f"{abs(self.ahead_ms) / 1000:.1f} s {'ahead' if self.ahead_ms > 0 else 'behind'}"
         lasts = f"{what} for {self.down_ms / 1000:.1f} s" if self.down_ms else what
         return f"{self.outcome}: {f'{self.topic}-{self.partition} to broker {self.broker}' if self.topic else lasts}"
 
@@ -75,7 +81,8 @@ class ClusterOutcome:
         """As a line of a tape has it."""
         of = {"topic": self.topic, "partition": self.partition} if self.topic else {"down_ms": self.down_ms}
         to = {"client": self.client} if self.client else {}
-        return {"at_ms": self.at_ms, "outcome": self.outcome, "broker": self.broker, **of, **to}
+        off = {"ahead_ms": self.ahead_ms} if self.ahead_ms else {}
+        return {"at_ms": self.at_ms, "outcome": self.outcome, "broker": self.broker, **of, **to, **off}
 
 
 Decision = RequestOutcome | ClusterOutcome
@@ -160,7 +167,11 @@ def _of_cluster(said: Any, kind: Disturbance) -> ClusterOutcome:
     if "topic" in said:
         return ClusterOutcome(at, kind.name, broker, str(said["topic"]), _whole(said["partition"]))
     down_ms = min(_whole(said["down_ms"]), LONGEST_DOWN_MS)
-    return ClusterOutcome(at, kind.name, broker, down_ms=down_ms, client=str(said.get("client", "")))
+    ahead = said.get("ahead_ms", 0)
+    _whole(abs(ahead))
+    if abs(ahead) > FARTHEST_MS or bool(ahead) != (kind.stream == CLOCK):
+        raise ValueError("not of this kind")
+    return ClusterOutcome(at, kind.name, broker, down_ms=down_ms, client=str(said.get("client", "")), ahead_ms=ahead)
 
 
 def _whole(value: Any) -> int:

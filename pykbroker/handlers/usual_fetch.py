@@ -9,6 +9,7 @@ what may be read, the session what is answered.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 from struct import Struct
 from struct import error as struct_error
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ from pykbroker.storage.index.index import WouldBlockError, read_cached
 from pykbroker.storage.log.stored import StoredRecords
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import KafkaError
-from pykbroker.wire.frames import CUT_SIZE, FrameWriter, write_records
+from pykbroker.wire.frames import CUT_SIZE, FrameWriter
 from pykbroker.wire.headers import begin_response
 from pykbroker.wire.messages.fetch import FetchRequest
 from pykbroker.wire.primitives import LONG_UVARINT, UUID_SIZE, Buffer, uvarint
@@ -51,6 +52,8 @@ _pack_flexible_begin = Struct(">ihi").pack
 _pack_partition = Struct(">ihqqqiii").pack
 _pack_flexible = Struct(">ihqqqBi").pack
 _pack_topic, _pack_count = Struct(">h").pack, Struct(">i").pack
+
+_key = attrgetter("key")
 
 #: What is found of a partition: error, high watermark, last stable offset, log start offset, records.
 Found = tuple[FetchItem, int, int, int, int, Buffer]
@@ -170,13 +173,13 @@ def _is_usual(
         return False
     find: Any = broker.partition_by_id if by_id else broker.partition
     for item in requested:
-        if item.key not in known:
+        if not known or item.key not in known:
             partition = item.partition = find(item.topic, item.index)
             if partition is None:
                 return False
             if by_id:
                 item.name = partition.topic
-    return len(requested) == 1 or len({item.key for item in requested}) == len(requested)
+    return len(requested) == 1 or len(set(map(_key, requested))) == len(requested)
 
 
 class _Look:
@@ -202,21 +205,34 @@ class _Look:
 
     def reads(self, items: Iterable[FetchItem]) -> bool:
         """Whether all that is requested could be read so."""
-        broker = self._broker
+        broker, is_committed = self._broker, self.is_committed
         for item in items:
-            partition = item.partition
+            partition, epoch = item.partition, item.current_leader_epoch
             if (
                 partition is None
                 or partition.deleted
                 or partition.leader != broker.node_id
-                or item.current_leader_epoch not in (-1, partition.leader_epoch)
+                or epoch not in (partition.leader_epoch, -1)
             ):
                 self.is_certain = False
                 return False
+            limit, left, inline = item.max_bytes, self._left, self._inline - self.size
+            if limit > left:  # noqa: PLR1730 - min() and max() are calls, and each partition of a fetch comes here
+                limit = left
+            if inline < CUT_SIZE:  # noqa: PLR1730
+                inline = CUT_SIZE
+            offset, last_epoch = item.fetch_offset, item.last_fetched_epoch
             try:
-                log = partition.log
+                log = partition.opened_log or partition.log
                 high_watermark, stable = log.high_watermark, log.last_stable_offset
-                records = self._read(log, item, stable if self.is_committed else high_watermark)
+                upper = stable if is_committed else high_watermark
+                records = None
+                if last_epoch < 0 or (last_epoch == log.epochs.latest and offset <= log.log_end_offset):
+                    records = log.read_rest(offset, limit if limit < inline else inline, upper)  # noqa: FURB136
+                    if records is None:
+                        records, upper = self._read_older(log, offset, limit, inline, upper)
+                    if records and is_committed and _has_aborted(log, offset, upper):
+                        records = None
             except KafkaError as error:
                 self.is_urgent = True
                 self.found.append((item, error.code, -1, -1, -1, b""))
@@ -230,36 +246,25 @@ class _Look:
             self.found.append((item, 0, high_watermark, stable, log.log_start_offset, records))
         return self.is_certain or self.is_enough
 
-    def _read(self, log: Log, item: FetchItem, upper: int) -> Buffer | None:
-        """What is answered of a log; None where it is not in memory, stays in its file, has aborted transactions, or may diverge from what
-        the client has.
-        """
-        offset, last_epoch = item.fetch_offset, item.last_fetched_epoch
-        if last_epoch >= 0 and (last_epoch != log.epochs.latest or offset > log.log_end_offset):
-            return None
-        limit = min(item.max_bytes, self._left)
-        inline = max(self._inline - self.size, CUT_SIZE)
-        records = log.read_rest(offset, min(limit, inline), upper)
-        if records is None:
-            self.is_certain = False
-            older = log.read_on(offset, limit, upper) if limit <= inline else None
-            if older is not None:
-                records, upper = older
-            else:
-                plan = log.plan_read(offset, limit, upper_offset=upper, at_least_one=not self.size)
-                found = b"" if plan is None else plan.read_now(inline)
-                if isinstance(found, StoredRecords) or found is None:
-                    return None
-                records = found
-                if plan is not None:
-                    upper = plan.end_offset
-        if records and self.is_committed:
-            try:
-                if log.aborted_transactions(offset, upper, read_cached):
-                    return None
-            except WouldBlockError:
-                return None
-        return records
+    def _read_older(self, log: Log, offset: int, limit: int, inline: int, upper: int) -> tuple[Buffer | None, int]:
+        """What is answered of a log from ``offset`` on, and the offset after it; None where it is not in memory, or stays in its file."""
+        self.is_certain = False
+        older = log.read_on(offset, limit, upper) if limit <= inline else None
+        if older is not None:
+            return older
+        plan = log.plan_read(offset, limit, upper_offset=upper, at_least_one=not self.size)
+        if plan is None:
+            return b"", upper
+        found = plan.read_now(inline)
+        return None if isinstance(found, StoredRecords) else found, plan.end_offset
+
+
+def _has_aborted(log: Log, offset: int, upper: int) -> bool:
+    """Whether there are aborted transactions, or it is not known without waiting."""
+    try:
+        return bool(log.aborted_transactions(offset, upper, read_cached))
+    except WouldBlockError:
+        return True
 
 
 class _UsualResponse:
@@ -275,11 +280,12 @@ class _UsualResponse:
         #: By topics, one of which is named again where others come in between.
         self._topics: list[tuple[str | bytes, list[Found]]] = []
         topic: str | bytes | None = None
+        of_topic: list[Found] = []
         for each in found:
             if each[0].topic != topic:
-                topic = each[0].topic
-                self._topics.append((topic, []))
-            self._topics[-1][1].append(each)
+                topic, of_topic = each[0].topic, []
+                self._topics.append((topic, of_topic))
+            of_topic.append(each)
 
     def encode(self, out: FrameWriter, version: int) -> None:
         """Append the response to a frame."""
@@ -295,7 +301,10 @@ class _UsualResponse:
             for item, code, high_watermark, stable, start, records in found:
                 size, aborted = len(records), -1 if code else self._aborted
                 out += _pack_partition(item.index, code, high_watermark, stable, start, aborted, -1, size)
-                write_records(out, records, size)
+                if size > CUT_SIZE:  # ``write_records`` in place
+                    out.cuts.append((len(out), records))
+                else:
+                    out += records
 
     def _encode_flexible(self, out: FrameWriter) -> None:
         out += _pack_flexible_begin(0, 0, self._session_id)
@@ -312,7 +321,10 @@ class _UsualResponse:
                 size, aborted = len(records), 0 if code else self._aborted + 1
                 out += _pack_flexible(item.index, code, high_watermark, stable, start, aborted, -1)
                 out += uvarint(size + 1)
-                write_records(out, records, size)
+                if size > CUT_SIZE:  # ``write_records`` in place
+                    out.cuts.append((len(out), records))
+                else:
+                    out += records
                 out.append(0)
             out.append(0)
         out.append(0)

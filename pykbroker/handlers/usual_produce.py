@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from struct import Struct
 from struct import error as struct_error
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pykbroker.handlers import produce
 from pykbroker.metadata.names import INTERNAL_TOPICS
@@ -33,29 +33,24 @@ if TYPE_CHECKING:
     from pykbroker.runtime.waits import Deferred
     from pykbroker.security.context import Peer
 
-    #: What became of a batch.
-    Appended = AppendResult | Deferred[AppendResult] | KafkaError
+    #: A topic of a request: its name or its id, the same as the request has it, and the partitions with their records.
+    Topic = tuple[Any, Buffer, list[tuple[Partition, memoryview]]]
+    #: What became of a batch; the first is what ``Partition.append_usual`` returns.
+    Appended = tuple[int, int] | AppendResult | Deferred[AppendResult] | KafkaError
 
 #: The first flexible version.
 SINCE = 9
 _ALL = -1
-#: acks, the time limit, and the number of topics; a partition's index and the first byte of its records' length.
+#: acks, the time limit, and the number of topics; a partition's index and the first three bytes of its records' length, or of that and
+#: the records.
 _unpack_begin = Struct(">hiB").unpack_from
-_unpack_partition = Struct(">iB").unpack_from
+_unpack_partition = Struct(">iBBB").unpack_from
 #: The size, the correlation id, no tags, the number of topics.
 _BEGIN = Struct(">iixB")
 #: Index, no error, base offset, time of the append, log start offset, no record errors, no message, no tags.
 _pack_partition = Struct(">ihqqqBxx").pack
 #: After the topics: no throttling, no tags.
 _END = bytes(5)
-
-
-class _Topic(NamedTuple):
-    """A topic of a request: its name or its id, the same as the request has it, and the partitions with their records."""
-
-    key: Any
-    encoded: Buffer
-    partitions: list[tuple[Partition, memoryview]]
 
 
 def answer(
@@ -72,17 +67,24 @@ def answer(
     if usual is None:
         return None
     acks, timeout_ms, topics = usual
-    to_all, transaction_version = acks == _ALL, produce.transaction_version(version)
-    out = bytearray(_BEGIN.pack(0, header[0], len(topics) + 1))
+    to_all = acks == _ALL
+    out = bytearray(_BEGIN.size)
     appended: list[Appended] = []
-    at_once = True
-    for topic in topics:
-        out += topic.encoded
-        out.append(len(topic.partitions) + 1)
-        for partition, records in topic.partitions:
+    at_once, now_ms = True, broker.runtime.clock.now_ms()
+    for _, encoded, partitions in topics:
+        out += encoded
+        out.append(len(partitions) + 1)
+        for partition, records in partitions:
             result: Appended
             try:
-                result = partition.append_produce(records, transaction_version, to_all=to_all)
+                usual_append = partition.append_usual(records, now_ms, to_all)
+                if usual_append is not None:
+                    appended.append(usual_append)
+                    if at_once:
+                        first, start = usual_append
+                        out += _pack_partition(partition.index, 0, first, -1, start, 1)
+                    continue
+                result = partition.append_produce(records, produce.transaction_version(version), to_all=to_all)
             except KafkaError as error:
                 result = error.kept()
             appended.append(result)
@@ -101,7 +103,7 @@ def answer(
     return [out]
 
 
-def _read(broker: Broker, frame: memoryview, pos: int, version: int) -> tuple[int, int, list[_Topic]] | None:
+def _read(broker: Broker, frame: memoryview, pos: int, version: int) -> tuple[int, int, list[Topic]] | None:
     """Acks, the time limit and the topics of a request. Raises IndexError, ValueError, struct.error or WireError where it is malformed."""
     has_transaction = frame[pos]
     acks, timeout_ms, count = _unpack_begin(frame, pos + 1)
@@ -110,22 +112,21 @@ def _read(broker: Broker, frame: memoryview, pos: int, version: int) -> tuple[in
     pos += 8
     by_id = version >= produce.IDS_SINCE
     find: Any = broker.partition_by_id if by_id else broker.partition
-    topics = []
+    topics: list[Topic] = []
     for _ in range(count - 1):
         start, length = pos, UUID_SIZE if by_id else frame[pos]
         pos += length
         encoded = frame[start:pos]
         key = bytes(encoded) if by_id else str(encoded[1:], "utf-8")
-        topic = _Topic(key, encoded, [])
+        found: list[tuple[Partition, memoryview]] = []
         parts = frame[pos]
         pos += 1
         if not 0 < length < LONG_UVARINT or not 1 < parts < LONG_UVARINT:
             return None
         for _ in range(parts - 1):
-            index, size = _unpack_partition(frame, pos)
+            index, size, second, third = _unpack_partition(frame, pos)
             pos += 5
             if size >= LONG_UVARINT:
-                second, third = frame[pos], frame[pos + 1]
                 if second < LONG_UVARINT:  # ``read_length`` in place, for each batch of up to 2 MiB
                     size, pos = size & 127 | second << 7, pos + 1
                 elif third < LONG_UVARINT:
@@ -143,29 +144,37 @@ def _read(broker: Broker, frame: memoryview, pos: int, version: int) -> tuple[in
                 or partition.topic in INTERNAL_TOPICS
             ):
                 return None
-            topic.partitions.append((partition, frame[pos:end]))
+            found.append((partition, frame[pos:end]))
             pos = end + 1
         if frame[pos]:
             return None
         pos += 1
-        topics.append(topic)
+        topics.append((key, encoded, found))
     return None if frame[pos] or pos + 1 != len(frame) else (acks, timeout_ms, topics)
 
 
 def _go_on(
-    broker: Broker, ctx: RequestContext, request: ProduceRequest, topics: list[_Topic], appended: list[Appended]
+    broker: Broker, ctx: RequestContext, request: ProduceRequest, topics: list[Topic], appended: list[Appended]
 ) -> tuple[RequestContext, ProduceRequest, Any]:
     """The request with its topics, without its records, and the response to it or the wait for that."""
     response, to_all = ProduceResponse(), request.acks == _ALL
     waiting: produce.Waiting = []
     results = iter(appended)
-    for topic in topics:
-        named = {"topic_id" if isinstance(topic.key, bytes) else "name": topic.key}
-        data = [PartitionProduceData(partition.index) for partition, _ in topic.partitions]
+    for key, _, partitions in topics:
+        named = {"topic_id" if isinstance(key, bytes) else "name": key}
+        data = [PartitionProduceData(partition.index) for partition, _ in partitions]
         request.topic_data.append(TopicProduceData(**named, partition_data=data))
         answers = [
-            produce.answered(partition, next(results), ctx.api_version, to_all=to_all, waiting=waiting)
-            for partition, _ in topic.partitions
+            produce.answered(partition, _result(next(results)), ctx.api_version, to_all=to_all, waiting=waiting)
+            for partition, _ in partitions
         ]
         response.responses.append(TopicProduceResponse(**named, partition_responses=answers))
     return ctx, request, produce.written(broker, ctx, request, response, waiting)
+
+
+def _result(appended: Appended) -> AppendResult | Deferred[AppendResult] | KafkaError:
+    """What ``produce.py`` answers."""
+    if isinstance(appended, tuple):
+        first, start = appended
+        return AppendResult(first, first, -1, start)
+    return appended

@@ -166,6 +166,14 @@ REGISTRY: Final[Table] = {
     "DELETE /contexts/{context}": _CHANGE,
     "GET /v1/metadata/id": _NOTHING,
     "GET /v1/metadata/version": _NOTHING,
+    "POST /apis/registry/v2/groups/default/artifacts/{subject}": _WRITE_SUBJECT,
+    "POST /apis/registry/v2/groups/default/artifacts/{subject}/meta": _READ_SUBJECT,
+    "GET /apis/registry/v2/groups/default/artifacts/{subject}/meta": _READ_SUBJECT,
+    "GET /apis/registry/v2/groups/default/artifacts/{subject}/versions/{version}/meta": _READ_SUBJECT,
+    "GET /apis/registry/v2/ids/globalIds/{id}": _OF_READABLE,
+    "GET /apis/registry/v2/ids/globalIds/{id}/references": _OF_READABLE,
+    "GET /apis/registry/v2/ids/contentIds/{id}": _OF_READABLE,
+    "GET /apis/registry/v2/ids/contentIds/{id}/references": _OF_READABLE,
 }
 
 

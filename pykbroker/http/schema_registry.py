@@ -28,6 +28,7 @@ from pykbroker.http.server import WebServer
 from pykbroker.process.life import BETWEEN, LifeEnded
 from pykbroker.registry.errors import DENIED, STORE, RegistryError
 from pykbroker.registry.registry import Registry
+from pykbroker.registry.rest import apicurio
 from pykbroker.registry.rest.call import Call, SchemaText
 from pykbroker.registry.rest.table import RestRoute, find
 from pykbroker.registry.schema import Version, compact
@@ -207,16 +208,23 @@ class SchemaRegistrySide:
             raise FaultCloses from error
 
     async def _carried_out(self, request: web.Request, principal: HttpPrincipal) -> Any:
-        route, call = self._call(request.method, request.rel_url.raw_path, request.query, principal)
+        path = apicurio.path_of(request.rel_url.raw_path, request.headers)
+        route, call = self._call(request.method, path, request.query, principal)
         if request.method not in ("POST", "PUT"):
             return await route.handler(call)
-        if request.body_exists and request.content_type not in _TAKEN:
+        taken = (*_TAKEN, *apicurio.KINDS) if route.from_apicurio else _TAKEN
+        if request.body_exists and request.content_type not in taken:
             raise RegistryError(415, f"HTTP 415 Unsupported Media Type: send {_KIND}")
         size = request.content_length
         with self._bodies.taken((_LARGEST_BODY if request.body_exists else 0) if size is None else size):
             raw = await read(request, _LARGEST_BODY)
             async with self._large if len(raw) > PARSED_HERE else self._small:
-                return await route.handler(replace(call, body=await object_of(raw or b"{}")))
+                body = (
+                    apicurio.body_of(raw, request.headers, request.content_type)
+                    if route.from_apicurio
+                    else await object_of(raw or b"{}")
+                )
+                return await route.handler(replace(call, body=body))
 
     async def _authenticated(self, request: web.Request) -> HttpPrincipal:
         """Who asks. Raises NotAuthenticated for strangers, and RegistryError for other sites' pages."""

@@ -255,7 +255,10 @@ class Connection(asyncio.BufferedProtocol):
                 self._keep(start, 4 + size)
                 self.hold(error.until)
                 return
-            self._answer(answer)
+            if type(answer) is list and not self._pending.queue:
+                self._outgoing.add(answer)  # in place: most answers come here
+            elif answer is not None:
+                self._answer(answer)
             start = frame_end
             if start == end:  # the usual case
                 break
@@ -292,13 +295,9 @@ class Connection(asyncio.BufferedProtocol):
 
     # ---- responses out ------------------------------------------------------------------------------------------------
 
-    def _answer(self, result: list[Buffer] | Deferred[list[Buffer] | None] | None) -> None:
-        if result is None:
-            return
+    def _answer(self, result: list[Buffer] | Deferred[list[Buffer] | None]) -> None:
+        """Send an answer that is waited for, or that is behind such a one."""
         pending = self._pending
-        if isinstance(result, list) and not pending.queue:
-            self._outgoing.add(result)
-            return
         response = pending.add()
         if isinstance(result, list):
             pending.fill(response, result)

@@ -62,7 +62,7 @@ class Outgoing:
             self.size += len(pieces[0])
         else:
             self.size += sum(map(len, pieces))
-            self._has_stored = self._has_stored or any(type(piece) is StoredRecords for piece in pieces)
+            self._has_stored = self._has_stored or StoredRecords in map(type, pieces)
 
     def flush(self, transport: asyncio.Transport | None) -> None:
         """Write what was collected; without a transport, which a closed connection lacks, nothing happens."""

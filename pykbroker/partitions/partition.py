@@ -3,8 +3,8 @@
 Where the brokers of a process share one log, all replicas have what the leader has appended. It is
 committed at once or, with ``flush.messages``, when it is synced: otherwise a reader could see records that a power loss
 removes. ``append`` returns the offsets of a batch and two waits, for the sync of this copy and for the commit, and ``_advance`` alone
-moves the high watermark. Where each broker has its own copy, a partition with other replicas commits what these have, too: as leader
-by ``led``, as follower by what its leader says.
+moves the high watermark, but for ``append_usual``, after which there is nothing to wait for. Where each broker has its own copy, a
+partition with other replicas commits what these have, too: as leader by ``led``, as follower by what its leader says.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ class Partition:
         "_append_queue",
         "_group_commit",
         "_host",
-        "_log",
         "deleted",
         "index",
         "isr",
         "leader",
         "leader_epoch",
         "led",
+        "opened_log",
         "replicas",
         "topic",
         "topic_id",
@@ -66,7 +66,8 @@ class Partition:
 
     def __init__(self, host: PartitionHost, topic: str, topic_id: bytes, image: PartitionImage) -> None:
         self._host = host
-        self._log: Log | None = None
+        #: The log if it is open, else None; for others to read. An attribute, since each fetch comes there.
+        self.opened_log: Log | None = None
         self._group_commit: GroupCommit | None = None
         self._append_queue: AppendQueue | None = None
         #: Leads the other replicas; None where there are none, or none with a copy of their own, and on followers.
@@ -92,13 +93,13 @@ class Partition:
         moved = (self.leader, self.leader_epoch) != (image.leader, image.leader_epoch)
         self.leader, self.leader_epoch = image.leader, image.leader_epoch
         self.replicas, self.isr = image.replicas, image.isr
-        if self._host.replication is not None and self._log is not None:
-            self._take_role(self._log, image, self._host.replication)
+        if self._host.replication is not None and self.opened_log is not None:
+            self._take_role(self.opened_log, image, self._host.replication)
             if moved:
                 self.tell_changed()
         elif moved:
-            if self._log is not None:
-                self._begin_epoch(self._log)
+            if self.opened_log is not None:
+                self._begin_epoch(self.opened_log)
             self.tell_changed()
 
     def mark_deleted(self, code: ErrorCode = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) -> None:
@@ -148,7 +149,7 @@ class Partition:
     @property
     def log(self) -> Log:
         """The log, opened (and created if new) on first use. Raises KafkaError KAFKA_STORAGE_ERROR."""
-        log = self._log
+        log = self.opened_log
         if log is None:
             log = self._host.open_log(self)
             if log.needs_flush_before_ack:  # recovered after a kill: readable once it is synced
@@ -157,7 +158,7 @@ class Partition:
             if replication is None:
                 self._advance(log)  # the other replicas share this log, and have all of it
                 self._begin_epoch(log)
-            self._log = log
+            self.opened_log = log
             if replication is not None:
                 self.take_role()
         return log
@@ -166,7 +167,7 @@ class Partition:
         """Lead or follow, as the metadata say, with the open log of a broker that has its own copy; neither while the broker is not
         registered.
         """
-        replication, log = self._host.replication, self._log
+        replication, log = self._host.replication, self.opened_log
         if replication is not None and log is not None:
             image = replication.image_of(self)
             if image is not None:
@@ -208,14 +209,9 @@ class Partition:
         if self.leader != NO_LEADER:
             log.begin_epoch(self.leader_epoch)
 
-    @property
-    def opened_log(self) -> Log | None:
-        """The log if it is open, else None."""
-        return self._log
-
     def reopen(self) -> None:
         """Open the log again, which was moved. Raises KafkaError KAFKA_STORAGE_ERROR."""
-        self._log = None
+        self.opened_log = None
         _ = self.log
 
     def update_config(self, config: LogConfig) -> None:
@@ -257,7 +253,7 @@ class Partition:
         """The wait until everything before the offset ``end``, by default all that is appended so far, is committed; None where it is
         already. It fails with KafkaError KAFKA_STORAGE_ERROR when some of it may be lost.
         """
-        log = self._log or self.log
+        log = self.opened_log or self.log
         if end is None:
             end = log.log_end_offset
         if log.high_watermark < end:
@@ -324,7 +320,7 @@ class Partition:
         validated: tuple[BatchHeader, Buffer] | None,
     ) -> AppendResult:
         """``append`` with the arguments of ``Log.append_batch``; with an ``allowance`` it may raise ContentNotRead."""
-        log = self._log or self.log
+        log = self.opened_log or self.log
         result = log.append_batch(records, self.leader_epoch, now_ms, origin, transaction_version, allowance, validated)
         if not result.duplicate:
             if self.led is None:
@@ -361,6 +357,25 @@ class Partition:
 
                 self._append_queue = AppendQueue(self, runtime, self._queue_emptied)
         return self._append_queue.add(records, transaction_version)
+
+    def append_usual(self, records: memoryview, now_ms: int, to_all: bool) -> tuple[int, int] | None:
+        """``append_produce`` for a batch that ``Log.append_usual`` takes, and that is committed by that: its base offset, and the log start
+        offset. None where there is more to it, and nothing was done.
+        """
+        log = self.opened_log
+        if log is None or self.led is not None or self._append_queue is not None:
+            return None
+        if to_all and len(self.isr) < len(self.replicas):
+            return None
+        first = log.append_usual(records, self.leader_epoch, now_ms)
+        if first < 0:
+            return None
+        log.commit_to(log.log_end_offset)  # all of it is as durable as it must be
+        if self.watchers:
+            size = len(records)
+            for watcher in list(self.watchers):
+                watcher.appended(self, size)
+        return first, log.log_start_offset
 
     def append_at_once(self, records: Buffer) -> AppendResult:
         """``append_produce`` with acks=all for records of this process, which are few: it waits for no thread."""

@@ -79,7 +79,7 @@ class SchemasTopic:
             batch = CoordinatorBatch()
             async for each in in_turns(changes):  # a deleted subject may have thousands of versions
                 batch.add([encode(each)])
-            if cluster.partition(TOPIC, 0) is not partition:
+            if self._cluster().partition(TOPIC, 0) is not partition:  # a life's logs may be given up when it has ended
                 raise RegistryError(STORE, "The brokers were reset meanwhile")
             appended = batch.append(partition, now_ms)
             if appended.committed is not None:

@@ -6,6 +6,8 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     # Protocols are for the type checker: at run time each would take 12 KB of memory, and nobody asks for them.
     class Clock(Protocol):
         """Wall time for timestamps, monotonic time for durations."""
@@ -18,14 +20,26 @@ if TYPE_CHECKING:
             """Seconds on a clock that never goes back."""
             ...
 
+        def step_to(self, ahead_ms: int) -> None:
+            """Let the wall time be so many milliseconds ahead of what it would be (behind, if negative); 0 corrects it."""
+            ...
+
 
 class SystemClock:
     """The machine's clocks."""
 
-    def now_ms(self) -> int:
-        return time.time_ns() // 1_000_000
+    def __init__(self) -> None:
+        #: An attribute, so that a clock that nobody steps asks nothing else.
+        self.now_ms: Callable[[], int] = _machine_ms
 
     monotonic = staticmethod(time.monotonic)
+
+    def step_to(self, ahead_ms: int) -> None:
+        self.now_ms = (lambda: _machine_ms() + ahead_ms) if ahead_ms else _machine_ms
+
+
+def _machine_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def utc_text(seconds: float) -> str:
@@ -45,6 +59,7 @@ class ManualClock:
     def __init__(self, now_ms: int = 1_700_000_000_000) -> None:
         self._now_ms = now_ms
         self._passed_ms = 0
+        self._ahead_ms = 0
 
     def now_ms(self) -> int:
         return self._now_ms
@@ -60,3 +75,7 @@ class ManualClock:
     def set_wall(self, now_ms: int) -> None:
         """Set the wall time, as an administrator or a time server does; it may go back. The monotonic time stays."""
         self._now_ms = now_ms
+
+    def step_to(self, ahead_ms: int) -> None:
+        self._now_ms += ahead_ms - self._ahead_ms
+        self._ahead_ms = ahead_ms

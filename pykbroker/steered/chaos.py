@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from pykbroker.brokers.broker import WrongBroker
 from pykbroker.faults.chaos import Chaos, RequestChaos
-from pykbroker.faults.chaos_catalogue import BROKERS, STATE
+from pykbroker.faults.chaos_catalogue import STREAMS
 from pykbroker.faults.chaos_tape import LONGEST, ClusterOutcome, Decision, header, line
 from pykbroker.process.life import LifeEnded
 from pykbroker.steered.chaos_means import RealMeans
@@ -137,7 +137,7 @@ class RunningChaos:
         try:
             if planned is None:
                 async with asyncio.TaskGroup() as streams:
-                    for stream in (BROKERS, STATE):
+                    for stream in STREAMS:
                         streams.create_task(self._draw(stream))
             else:
                 await self._play(planned)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.controller.topics import NewTopic
-from pykbroker.faults.chaos_tape import LONGEST_DOWN_MS, ClusterOutcome
+from pykbroker.faults.chaos_tape import FARTHEST_MS, LONGEST_DOWN_MS, ClusterOutcome
 from pykbroker.wire.apis import ApiKey
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 _DOWN_S: Final = (0.5, 5.0)
 #: What a silence lasts beyond the time-out that it is to exceed, in milliseconds: deadlines are looked at in rounds.
 _BEYOND_MS: Final = 500
+#: How far a clock is wrong at the least, in milliseconds: by less it is slewed.
+_LEAST_STEP_MS: Final = 128
 #: The most members, transactions and partitions from which one is drawn.
 _MOST: Final = 2_000
 _COORDINATORS: Final = ("__consumer_offsets", "__transaction_state")
@@ -48,6 +52,8 @@ class RealMeans:
             "records expired": (self._draw_round, self._expire_records),
             "offsets expired": (self._draw_round, self._expire_offsets),
             "topic made again": (self._draw_topic, self._make_again),
+            "unclean election": (self._draw_unclean, self._elect_uncleanly),
+            "clock step": (self._draw_step, self._step_clock),
         }
 
     @property
@@ -134,6 +140,30 @@ class RealMeans:
         topic = rng.choice(names)
         return ClusterOutcome(at_ms, name, topics[topic].partitions[0].replicas[0], topic, 0)
 
+    def _draw_unclean(self, rng: Random, at_ms: int, name: str) -> ClusterOutcome | None:
+        cluster = self._node.cluster
+        leaders = sorted({partition.leader for partition in self._may_lose()})
+        lasts = 3 * cluster.config["replica.lag.time.max.ms"] // 2 + _BEYOND_MS
+        if not leaders or lasts > LONGEST_DOWN_MS:
+            return None
+        return ClusterOutcome(at_ms, name, rng.choice(leaders), down_ms=lasts)
+
+    def _may_lose(self) -> Iterator[PartitionImage]:
+        """The led partitions with followers of topics that allow unclean elections."""
+        cluster = self._node.cluster
+        if cluster.peers is None:
+            return
+        image = cluster.metadata.image
+        for name, topic in image.topics.items():
+            if cluster.config.effective_topic_settings(image.topic_config(name))["unclean.leader.election.enable"]:
+                yield from (each for each in topic.partitions.values() if len(each.replicas) > 1 and each.leader >= 0)
+
+    def _draw_step(self, rng: Random, at_ms: int, name: str) -> ClusterOutcome:
+        size = round(_LEAST_STEP_MS * math.pow(FARTHEST_MS / _LEAST_STEP_MS, rng.random()))
+        lasts = round(1000 * rng.uniform(*_DOWN_S))
+        node_id = min(self._node.cluster.brokers, default=0)
+        return ClusterOutcome(at_ms, name, node_id, down_ms=lasts, ahead_ms=rng.choice((-size, size)))
+
     def _movable(self, *, of_coordinators: bool) -> list[tuple[str, int, PartitionImage]]:
         """Partitions that another broker in sync could lead, in order."""
         topics = self._node.cluster.metadata.image.topics
@@ -160,14 +190,21 @@ class RealMeans:
         await self._node.brokers.start(outcome.broker)
 
     async def _cut_off(self, outcome: ClusterOutcome) -> None:
+        with self._apart(outcome.broker):
+            await asyncio.sleep(outcome.down_ms / 1000)
+
+    @contextmanager
+    def _apart(self, broker: int) -> Iterator[None]:
+        """Meanwhile nothing passes between a broker and the others."""
         cluster = self._node.cluster
         if (peers := cluster.peers) is None:
+            yield
             return
-        peers.cut_off(outcome.broker, cluster.metadata.image.brokers.keys() - {outcome.broker})
+        peers.cut_off(broker, cluster.metadata.image.brokers.keys() - {broker})
         try:
-            await asyncio.sleep(outcome.down_ms / 1000)
+            yield
         finally:
-            peers.rejoin(outcome.broker)
+            peers.rejoin(broker)
 
     async def _silence(self, outcome: ClusterOutcome) -> None:
         self._node.faults.silence(outcome.client, outcome.down_ms)
@@ -187,3 +224,19 @@ class RealMeans:
         await self._outcome(controller.delete_topics([topic.id]))
         made = NewTopic(topic.name, assignments=assignments, configs=configs)
         await self._outcome(controller.create_topics([made]))
+
+    async def _elect_uncleanly(self, outcome: ClusterOutcome) -> None:
+        """Its followers leave the ISR where something is written, and it is lost with what it has taken alone before they are back."""
+        with self._apart(outcome.broker):
+            await asyncio.sleep(outcome.down_ms / 1000)
+            await self._node.brokers.stop(outcome.broker, abrupt=True)
+        await asyncio.sleep(_DOWN_S[0])
+        await self._node.brokers.start(outcome.broker)
+
+    async def _step_clock(self, outcome: ClusterOutcome) -> None:
+        clock = self._node.cluster.runtime.clock
+        clock.step_to(outcome.ahead_ms)
+        try:
+            await asyncio.sleep(outcome.down_ms / 1000)
+        finally:
+            clock.step_to(0)

@@ -81,9 +81,12 @@ class RealFile:
     def pread_cached(self, size: int, position: int) -> bytes | bytearray | None:
         if not self._disk.nowait or get_ident() != self._disk.owner:
             return self.pread(size, position)
+        self.used, fd = True, self.fd
+        if fd < 0:
+            fd = self._descriptor()
         buffer = bytearray(size)
         try:
-            count = os.preadv(self._descriptor(), (buffer,), position, _NOWAIT)
+            count = os.preadv(fd, (buffer,), position, _NOWAIT)
         except BlockingIOError:
             return None
         except OSError as error:

@@ -48,22 +48,22 @@ _TOLERANCE = 0.05
 
 #: Per kind of request, the same in CPython 3.11 to 3.13. Changed on purpose only.
 COSTS = {
-    "produce of one record": Calls(35, 44),
-    "produce of six batches": Calls(140, 159),
-    "fetch of one batch": Calls(34, 51),
-    "fetch of two batches, not the newest": Calls(41, 57),
-    "fetch of 200 batches, not the newest": Calls(61, 76),
-    "fetch of six partitions": Calls(109, 168),
-    "fetch of six partitions in a session": Calls(148, 195),
-    "fetch that waits, and its produce": Calls(120, 114),
-    "Metadata of one topic": Calls(27, 20),
-    "ListOffsets of one partition": Calls(38, 34),
-    "InitProducerId": Calls(25, 17),
-    "OffsetCommit of one partition": Calls(63, 57),
-    "OffsetCommit of six partitions": Calls(63, 87),
-    "OffsetFetch of one partition": Calls(48, 59),
-    "Heartbeat": Calls(33, 27),
-    "ConsumerGroupHeartbeat": Calls(29, 28),
+    "produce of one record": Calls(22, 36),
+    "produce of six batches": Calls(67, 126),
+    "fetch of one batch": Calls(29, 47),
+    "fetch of two batches, not the newest": Calls(37, 53),
+    "fetch of 200 batches, not the newest": Calls(51, 68),
+    "fetch of six partitions": Calls(63, 130),
+    "fetch of six partitions in a session": Calls(101, 157),
+    "fetch that waits, and its produce": Calls(101, 99),
+    "Metadata of one topic": Calls(26, 20),
+    "ListOffsets of one partition": Calls(37, 34),
+    "InitProducerId": Calls(24, 17),
+    "OffsetCommit of one partition": Calls(59, 56),
+    "OffsetCommit of six partitions": Calls(59, 86),
+    "OffsetFetch of one partition": Calls(47, 59),
+    "Heartbeat": Calls(32, 27),
+    "ConsumerGroupHeartbeat": Calls(28, 27),
 }
 
 

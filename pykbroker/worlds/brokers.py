@@ -51,12 +51,16 @@ class _HostClock:
     def __init__(self, simulator: Simulator, host: Host) -> None:
         self._simulator = simulator
         self._host = host
+        self._ahead_ms = 0
 
     def now_ms(self) -> int:
-        return int(self._simulator.wall(self._host) * 1000)
+        return int(self._simulator.wall(self._host) * 1000) + self._ahead_ms
 
     def monotonic(self) -> float:
         return self._simulator.monotonic
+
+    def step_to(self, ahead_ms: int) -> None:
+        self._ahead_ms = ahead_ms
 
 
 class _InlineCleaner:

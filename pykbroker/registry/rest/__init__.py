@@ -1,1 +1,1 @@
-"""The paths of the registry: what a request asks for, and its answer in JSON. It knows no server; ``pykbroker/http/schemas.py`` is one."""
+"""The paths of the registry: what a request asks for, and its answer in JSON. It knows no server; ``pykbroker/http/schema_registry.py`` is one."""

@@ -7,18 +7,19 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from pykbroker.registry.errors import RegistryError
-from pykbroker.registry.rest import compatibility, others, schemas, settings, subjects
+from pykbroker.registry.rest import apicurio, compatibility, others, schemas, settings, subjects
 from pykbroker.registry.rest.call import Call
 
 Handler = Callable[[Call], Awaitable[Any]]
 
 
 class RestRoute(NamedTuple):
-    """A method and a path, whose parts in braces are words."""
+    """A method and a path, whose parts in braces are words; and whether bodies are as Apicurio's serializers send them."""
 
     method: str
     path: str
     handler: Handler
+    from_apicurio: bool = False
 
 
 ROUTES: Final = (
@@ -59,6 +60,14 @@ ROUTES: Final = (
     RestRoute("DELETE", "/contexts/{context}", others.delete_context),
     RestRoute("GET", "/v1/metadata/id", others.cluster),
     RestRoute("GET", "/v1/metadata/version", others.version),
+    RestRoute("POST", f"{apicurio.CREATE}/{{subject}}", apicurio.register, from_apicurio=True),
+    RestRoute("POST", f"{apicurio.CREATE}/{{subject}}/meta", apicurio.look_up, from_apicurio=True),
+    RestRoute("GET", f"{apicurio.CREATE}/{{subject}}/meta", apicurio.version),
+    RestRoute("GET", f"{apicurio.CREATE}/{{subject}}/versions/{{version}}/meta", apicurio.version),
+    RestRoute("GET", f"{apicurio.API}/ids/globalIds/{{id}}", schemas.text),
+    RestRoute("GET", f"{apicurio.API}/ids/globalIds/{{id}}/references", apicurio.references),
+    RestRoute("GET", f"{apicurio.API}/ids/contentIds/{{id}}", schemas.text),
+    RestRoute("GET", f"{apicurio.API}/ids/contentIds/{{id}}/references", apicurio.references),
 )
 
 

@@ -53,24 +53,23 @@ class SparseIndex:
     ``count`` entries at the time of planning.
     """
 
-    __slots__ = ("_entry", "_tail", "_written", "file", "last")
+    __slots__ = ("_entry", "_tail", "_written", "count", "file", "last")
 
     def __init__(self, disk: Disk, path: str, entry: Struct) -> None:
         self.file: File = disk.open(path)
         self._entry = entry
         self._written = 0
         self._tail: list[tuple[int, int]] = []
-        #: The last entry, or None.
+        #: The last entry, or None, and the number of all.
         self.last: tuple[int, int] | None = None
-
-    def __len__(self) -> int:
-        return self._written + len(self._tail)
+        self.count = 0
 
     def load(self) -> bool:
         """Load the entries of an existing file; False if its size is no multiple of an entry's."""
         size = self.file.size()
         self._tail = []
         self._written, rest = divmod(size, self._entry.size)
+        self.count = self._written
         self.last = self._read(self._written - 1) if self._written else None
         return rest == 0
 
@@ -82,6 +81,7 @@ class SparseIndex:
         """Add an entry in memory; ``make_room`` or ``write_tail`` writes it."""
         self.last = (first, second)
         self._tail.append(self.last)
+        self.count += 1
 
     def make_room(self) -> None:
         """Write the entries in memory if there are many. Raises OSError, without losing an entry."""
@@ -139,14 +139,14 @@ class SparseIndex:
                 low = middle + 1
             else:
                 high = middle
-        self._written = low
+        self._written = self.count = low
         self.file.truncate(low * self._entry.size)
         self.last = self._read(low - 1) if low else None
 
     def reset(self) -> None:
         """Drop all entries."""
         self._tail = []
-        self._written = 0
+        self._written = self.count = 0
         self.last = None
         self.file.truncate(0)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class SegmentIndexes:
     """The two indexes of the segment that begins at ``base_offset``. Methods raise OSError."""
 
-    __slots__ = ("_bytes_since_entry", "base_offset", "by_offset", "by_time", "full", "largest", "largest_offset")
+    __slots__ = ("base_offset", "by_offset", "by_time", "bytes_since_entry", "full", "largest", "largest_offset")
 
     def __init__(self, disk: Disk, offset_path: str, time_path: str, base_offset: int) -> None:
         self.base_offset = base_offset
@@ -28,7 +28,8 @@ class SegmentIndexes:
         self.largest_offset = -1
         #: The indexes are full: the next batch begins a new segment.
         self.full = False
-        self._bytes_since_entry = 0
+        #: Bytes of batches since the last entries; more than index.interval.bytes: others are due.
+        self.bytes_since_entry = 0
 
     @classmethod
     def create(cls, disk: Disk, offset_path: str, time_path: str, base_offset: int) -> SegmentIndexes:
@@ -54,24 +55,23 @@ class SegmentIndexes:
         last = self.by_time.last
         self.largest, self.largest_offset = (last[0], last[1] + self.base_offset) if last else (-1, -1)
 
-    def make_room(self, interval: int) -> None:
-        """Before a batch is written: do what may fail, so that ``note`` changes only memory."""
-        if self._bytes_since_entry > interval:
-            self.by_offset.make_room()
-            self.by_time.make_room()
+    def make_room(self) -> None:
+        """Before a batch is written for which entries are due: do what may fail, so that ``note`` changes only memory."""
+        self.by_offset.make_room()
+        self.by_time.make_room()
 
     def note(self, position: int, size: int, last_offset: int, timestamp: int, config: LogConfig) -> None:
         """Note a batch at ``position`` of the .log file, with index entries if due."""
         if timestamp > self.largest:
             self.largest, self.largest_offset = timestamp, last_offset
-        if self._bytes_since_entry <= config.index_interval_bytes:
-            self._bytes_since_entry += size
+        if self.bytes_since_entry <= config.index_interval_bytes:
+            self.bytes_since_entry += size
             return
-        self._bytes_since_entry = size
-        self.by_offset.append(last_offset - self.base_offset, position)
+        self.bytes_since_entry = size
+        by_offset, by_time, room = self.by_offset, self.by_time, config.segment_index_bytes
+        by_offset.append(last_offset - self.base_offset, position)
         self._add_time()
-        room = config.segment_index_bytes
-        self.full = len(self.by_offset) >= room // 8 or len(self.by_time) >= room // 12 - 1
+        self.full = by_offset.count >= room // 8 or by_time.count >= room // 12 - 1
 
     def _add_time(self) -> None:
         last = self.by_time.last
@@ -105,7 +105,7 @@ class SegmentIndexes:
         self.by_time.truncate(1, offset - self.base_offset)
         self._take_largest()
         self.full = False
-        self._bytes_since_entry = 0
+        self.bytes_since_entry = 0
 
     def sync(self) -> None:
         """Sync both files."""

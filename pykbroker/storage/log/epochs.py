@@ -17,10 +17,12 @@ class LeaderEpochs:
     took from memory.
     """
 
-    __slots__ = ("_entries", "changed")
+    __slots__ = ("_entries", "changed", "latest")
 
     def __init__(self, entries: Iterable[tuple[int, int]] = ()) -> None:
         self._entries: list[tuple[int, int]] = []
+        #: The newest epoch, or -1. An attribute, since each append compares it.
+        self.latest = UNDEFINED_EPOCH
         for epoch, start in entries:
             self.assign(epoch, start)
         #: Whether memory has entries that the file lacks.
@@ -30,11 +32,6 @@ class LeaderEpochs:
         """(epoch, start offset), oldest first."""
         return list(self._entries)
 
-    @property
-    def latest(self) -> int:
-        """The newest epoch, or -1."""
-        return self._entries[-1][0] if self._entries else UNDEFINED_EPOCH
-
     def assign(self, epoch: int, start_offset: int) -> None:
         """Note the start offset of ``epoch``; contradicting entries are dropped, a repeat is ignored."""
         entries = self._entries
@@ -43,6 +40,7 @@ class LeaderEpochs:
         while entries and (entries[-1][0] >= epoch or entries[-1][1] >= start_offset):
             entries.pop()
         entries.append((epoch, start_offset))
+        self.latest = epoch
         self.changed = True
 
     def end_offset(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
@@ -73,6 +71,7 @@ class LeaderEpochs:
         while self._entries and self._entries[-1][1] >= end_offset:
             self._entries.pop()
             self.changed = True
+        self.latest = self._entries[-1][0] if self._entries else UNDEFINED_EPOCH
 
     def truncate_start(self, start_offset: int) -> None:
         """Remove epochs that end before ``start_offset``; the one that contains it begins there now."""
@@ -85,6 +84,7 @@ class LeaderEpochs:
         """Remove all epochs."""
         self.changed = self.changed or bool(self._entries)
         self._entries.clear()
+        self.latest = UNDEFINED_EPOCH
 
 
 _epoch, _start = itemgetter(0), itemgetter(1)

@@ -15,13 +15,25 @@ from pykbroker.storage.index.index import Reader, read_blocking
 from pykbroker.storage.log import trimming
 from pykbroker.storage.log.batches import writable_bytes
 from pykbroker.storage.log.flushing import FlushPlan, flush
-from pykbroker.storage.log.producers import BatchMemory, ProducerEntry
+from pykbroker.storage.log.lengths import are_alike
+from pykbroker.storage.log.producers import BatchMemory, ProducerEntry, next_sequence
 from pykbroker.storage.log.reading import MOST_WALKED, ReadPlan, aborted_transactions
 from pykbroker.storage.log.segment import Segment
 from pykbroker.storage.log.state import LogState
-from pykbroker.storage.log.validate import Origin, validate_batch
-from pykbroker.wire.batch_header import BatchHeader, place_batch
+from pykbroker.storage.log.validate import Origin, holds_one_record, validate_batch
+from pykbroker.wire.batch_header import (
+    ATTRIBUTES_AT,
+    LEAST_BEGIN,
+    LOG_OVERHEAD,
+    MAGIC,
+    BatchHeader,
+    pack_place,
+    place_batch,
+    unpack_batch_begin,
+)
+from pykbroker.wire.compression import Compression
 from pykbroker.wire.control_records import decode_end_txn_marker
+from pykbroker.wire.crc import crc32c
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.primitives import Buffer
 from pykbroker.wire.records import decode_records
@@ -47,6 +59,10 @@ class AppendResult:
     synced: Deferred[None] | None = None
     #: Completes when the batch is committed, which readers, acks=all, coordinators and markers wait for.
     committed: Deferred[None] | None = None
+
+
+#: The largest attributes of a batch that is in no transaction and has its producer's timestamps: those of the last codec.
+_ONLY_CODEC = int(Compression.ZSTD)
 
 
 class Log(LogState):
@@ -119,6 +135,51 @@ class Log(LogState):
             first, self.log_end_offset - 1, now_ms if self.config.log_append_time else -1, self.log_start_offset
         )
 
+    def append_usual(self, records: memoryview, leader_epoch: int, now_ms: int) -> int:
+        """``append_batch`` for a client's batch that breaks no rule and needs nothing but to be written and its producer noted: returns its
+        base offset. -1 for any other, with which nothing was done: ``append_batch`` says what is to be done with it. What is written so
+        is durable enough without a sync. Raises KafkaError KAFKA_STORAGE_ERROR.
+        """
+        config, directory, size = self.config, self.directory, len(records)
+        if size < LEAST_BEGIN or not config.opaque_batches or directory.offline or directory.was_full:
+            return -1
+        base, length, _, magic, crc, flags, delta, begins, ends, producer, epoch, sequence, count, a, b, c = (
+            unpack_batch_begin(records)
+        )
+        first = self.log_end_offset
+        last = first + delta
+        if (
+            base
+            or length != size - LOG_OVERHEAD
+            or magic != MAGIC
+            or not 0 <= flags <= _ONLY_CODEC
+            or not 0 < count == delta + 1
+            or length > config.max_message_bytes - 12
+            or not begins <= ends <= now_ms + config.timestamp_after_max_ms
+            or last - self.recovery_point + 1 >= config.flush_messages
+            or leader_epoch != self.epochs.latest
+            or not (flags or (holds_one_record(records, size, a, b, c) if count == 1 else are_alike(records, count)))
+            or records.readonly
+        ):
+            return -1
+        entry = None
+        if producer >= 0:
+            entry = self.producers.entries.get(producer)
+            if entry is None or not entry.goes_on(epoch, sequence):
+                return -1
+        segment = self.segments[-1]
+        if segment.must_roll(size, last, ends, now_ms, config) or crc32c(records[ATTRIBUTES_AT:]) != crc:
+            return -1  # the checksum takes longest, and ``append_batch`` computes it again: so it is last
+        pack_place(records, 0, first, length, leader_epoch)
+        try:
+            segment.append(records, first, last, ends, config)
+        except OSError as error:
+            raise self._taken_back(segment, first, error) from error
+        self.log_end_offset = self.producers.end_offset = last + 1
+        if entry is not None:
+            entry.remember(epoch, BatchMemory(sequence, next_sequence(sequence, delta), first, last, ends))
+        return first
+
     def _repeat(self, batch: BatchMemory) -> AppendResult:
         """The answer for a repeated batch."""
         return AppendResult(
@@ -134,23 +195,22 @@ class Log(LogState):
         config = self.config
         if segment.must_roll(len(data), last, header.max_timestamp, now_ms, config):
             segment = self.roll(now_ms)
-        size = segment.size
         try:
             if aborted is not None:
                 segment.aborted.append(aborted)
             segment.append(data, header.base_offset, last, header.max_timestamp, config)
         except OSError as error:
-            raise self._taken_back(segment, size, header.base_offset, error) from error
+            raise self._taken_back(segment, header.base_offset, error) from error
         if self.directory.was_full:
             self.directory.succeeded()
         if leader_epoch != self.epochs.latest:
             self.epochs.assign(leader_epoch, header.base_offset)
         self.log_end_offset = last + 1
 
-    def _taken_back(self, segment: Segment, size: int, offset: int, error: OSError) -> KafkaError:
+    def _taken_back(self, segment: Segment, offset: int, error: OSError) -> KafkaError:
         """Restore the segment after a failed append; returns the KafkaError KAFKA_STORAGE_ERROR to raise."""
         try:
-            segment.take_back(size)
+            segment.take_back(segment.size)
             segment.aborted.truncate(offset)
         except OSError as second:
             return self.directory.failed(second, f"taking back a failed append to {self.name}")
@@ -215,11 +275,10 @@ class Log(LogState):
             return None
         if offset >= upper_offset:
             return b""
-        segment = self.segments[-1]
-        if upper_offset != end or offset < segment.base_offset:
+        if upper_offset != end:
             return None
         try:
-            return segment.read_rest(offset, max_bytes)
+            return self.segments[-1].read_rest(offset, max_bytes)
         except FileNotFoundError:
             return None
         except OSError as error:

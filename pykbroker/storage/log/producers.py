@@ -65,6 +65,12 @@ class ProducerEntry:
         self.txn_first_offset = -1
         self.batches: deque[BatchMemory] = deque(maxlen=_REMEMBERED)
 
+    def goes_on(self, epoch: int, sequence: int) -> bool:
+        """Whether a batch without a transaction is the next one of this producer, as ``check_batch`` demands."""
+        return (
+            epoch == self.epoch and sequence == (self.last_sequence + 1) & _MAX_SEQUENCE and self.txn_first_offset < 0
+        )
+
     def remember(self, epoch: int, batch: BatchMemory) -> None:
         """Note a batch that was written."""
         if epoch != self.epoch:

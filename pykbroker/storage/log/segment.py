@@ -228,7 +228,8 @@ class Segment:
         indexes = self._indexes
         if indexes is None:
             indexes = self.indexes
-        indexes.make_room(config.index_interval_bytes)
+        if indexes.bytes_since_entry > config.index_interval_bytes:
+            indexes.make_room()
         position = self._size
         self.log.pwrite(data, position)
         size = len(data)
@@ -354,7 +355,8 @@ class Segment:
         if position == 0:
             self.first_timestamp = header.max_timestamp
         indexes = self.indexes
-        indexes.make_room(config.index_interval_bytes)
+        if indexes.bytes_since_entry > config.index_interval_bytes:
+            indexes.make_room()
         indexes.note(position, header.size, header.last_offset, header.max_timestamp, config)
 
     def rebuild_indexes(self) -> None:

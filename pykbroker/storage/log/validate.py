@@ -57,6 +57,8 @@ _length_at = Struct(">8xi").unpack_from
 _LEGACY_OVERHEAD = 14
 #: Length, attributes, two deltas, key length, value length, header count: a byte each.
 _SMALLEST_RECORD = 7
+#: Bytes of the smallest record whose length takes three of them.
+_TAKES_THREE = 2**13 + 2
 #: Bytes of a batch, decompressed too, that are read at once; and of a compressed one.
 _READ_NOW = 64 * 1024
 _READ_NOW_COMPRESSED = 16 * 1024
@@ -213,6 +215,20 @@ def _refuse_client_batch(header: BatchHeader) -> NoReturn:
     raise _invalid(
         f"Invalid sequence number {header.base_sequence} in record batch with producerId {header.producer_id}"
     )
+
+
+def holds_one_record(records: Buffer, size: int, first: int, second: int, third: int) -> bool:
+    """``_is_one_record`` for a batch of ``size`` bytes, by the first three bytes of its record: two or three of them are its length,
+    usually.
+    """
+    left = size - HEADER_SIZE
+    if left < _TAKES_THREE:
+        length = left - 2 << 1
+        fills = first == length & 127 | 128 and second == length >> 7 and length >= SHORTEST
+    else:
+        length = left - 3 << 1
+        fills = first == length & 127 | 128 and second == length >> 7 & 127 | 128 and third == length >> 14 < 128
+    return fills or _is_one_record(records)
 
 
 def _is_one_record(records: Buffer) -> bool:

@@ -45,14 +45,15 @@ def test_a_fault_of_another_kind_or_length_is_none_of_this_kind() -> None:
 def test_profiles_are_those_of_the_kinds_and_everything() -> None:
     assert set(PROFILES) == {
         *("everything", "network", "slow-network", "overload", "elections", "rolling-restart", "broker-down"),
-        *("sessions", "retention", "operators"),
+        *("sessions", "retention", "clocks", "operators"),
     }
 
 
-def test_what_operators_do_befalls_only_who_asks_for_it() -> None:
-    made_again = next(each for each in CATALOGUE if each.name == "topic made again")
-    assert [profile for profile in PROFILES if made_again.is_in(profile)] == ["operators"]
-    assert all(each.is_in("everything") for each in CATALOGUE if each is not made_again)
+def test_what_loses_records_befalls_only_who_asks_for_it() -> None:
+    losing = [each for each in CATALOGUE if each.name in ("topic made again", "unclean election")]
+    for each in losing:
+        assert [profile for profile in PROFILES if each.is_in(profile)] == ["operators"]
+    assert all(each.is_in("everything") for each in CATALOGUE if each not in losing)
 
 
 def test_what_befalls_the_cluster_has_means() -> None:

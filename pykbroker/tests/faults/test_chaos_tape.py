@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pykbroker.faults.chaos import Chaos, RequestChaos
-from pykbroker.faults.chaos_tape import VERSION, BadChaosTape, ChaosTape, ClusterOutcome, Decision, header
+from pykbroker.faults.chaos_tape import FARTHEST_MS, VERSION, BadChaosTape, ChaosTape, ClusterOutcome, Decision, header
 from pykbroker.wire.apis import ApiKey
 
 
@@ -20,6 +20,7 @@ def _tape(seed: int, client: str) -> ChaosTape:
         for api, version in ((ApiKey.PRODUCE, 9), (ApiKey.FETCH, 12), (ApiKey.METADATA, 9)):
             befalls.choose(client, api, version)
     told += [ClusterOutcome(5, "leader moved", 2, "t", 0), ClusterOutcome(9, "broker lost", 1, down_ms=700)]
+    told += [ClusterOutcome(9, "clock step", 1, down_ms=700, ahead_ms=each) for each in (FARTHEST_MS, -128)]
     return ChaosTape(str(chaos), tuple(told))
 
 
@@ -50,6 +51,10 @@ def test_a_torn_last_line_is_left_out() -> None:
         ([header("7"), '{"outcome": "short fetch", "client": "c", "api": "Produce", "number": 1, "fault": {"api": "Fetch", "short": true}}'], "line 2"),
         ([header("7"), '{"outcome": "broker lost", "at_ms": -1, "broker": 1, "down_ms": 1}'], "line 2"),
         ([header("7"), '{"outcome": "broker lost", "at_ms": 1, "broker": true, "down_ms": 1}'], "line 2"),
+        ([header("7"), '{"outcome": "broker lost", "at_ms": 1, "broker": 1, "down_ms": 1, "ahead_ms": 5}'], "line 2"),
+        ([header("7"), '{"outcome": "clock step", "at_ms": 1, "broker": 1, "down_ms": 1}'], "line 2"),
+        ([header("7"), '{"outcome": "clock step", "at_ms": 1, "broker": 1, "down_ms": 1, "ahead_ms": -1000001}'], "line 2"),
+        ([header("7"), '{"outcome": "clock step", "at_ms": 1, "broker": 1, "down_ms": 1, "ahead_ms": "far"}'], "line 2"),
         ([header("7"), '{"outcome": "broker lost", "at_ms": 1' + "0" * 400 + ', "broker": 1, "down_ms": 1}'], "line 2"),
     ],
 )  # fmt: skip

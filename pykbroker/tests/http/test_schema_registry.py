@@ -393,3 +393,26 @@ def test_a_broker_without_it_imports_nothing_of_it() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_the_paths_of_apicurio(client: Client) -> None:
+    api = "/apis/registry/v2"
+    given = {"X_Registry_ArtifactType": "AVRO", "Content_Type": "application/create.extended+json"}
+    client.ask("POST", "/subjects/s/versions", {"schema": INT})
+    using = {"content": '{"type":"record","name":"Q","fields":[{"name":"r","type":"R"}]}'}
+    using["references"] = [{"groupId": None, "artifactId": "s", "version": "1", "name": "R"}]  # type: ignore[assignment]
+    status, found = client.ask("POST", f"{api}/groups/default/artifacts", using, X_Registry_ArtifactId="q", **given)
+    assert (status, found["id"], found["version"], found["globalId"], found["contentId"]) == (200, "q", "1", 2, 2)
+    assert client.ask("GET", f"{api}/groups/default/artifacts/q/meta") == (200, found)
+    assert client.ask("GET", f"{api}/groups/default/artifacts/q/versions/1/meta") == (200, found)
+    for kind in ("globalIds", "contentIds"):
+        assert client.ask("GET", f"{api}/ids/{kind}/2?dereference=false") == (200, json.loads(str(using["content"])))
+        named = [{"groupId": "default", "artifactId": "s", "version": "1", "name": "R"}]
+        assert client.ask("GET", f"{api}/ids/{kind}/2/references") == (200, named)
+    assert client.ask(
+        "POST", f"{api}/groups/default/artifacts/q/meta", using["content"], Content_Type="application/json"
+    ) == (200, found)
+    assert client.code("POST", f"{api}/groups/default/artifacts/none/meta", using["content"]) == (404, 40401)
+    assert client.code("GET", f"{api}/groups/other/artifacts/q/meta") == (404, 404)
+    assert client.code("POST", f"{api}/groups/default/artifacts", INT, Content_Type="application/json") == (404, 404)
+    assert client.code("POST", "/subjects/s/versions", INT, Content_Type="application/x-protobuf") == (415, 415)

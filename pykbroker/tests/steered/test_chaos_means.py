@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Iterator
 from random import Random
+from typing import Any
 
 import pytest
 
 from pykbroker.client.client import TRANSACTION, Client, parse_bootstrap
-from pykbroker.faults.chaos_tape import LONGEST_DOWN_MS, ClusterOutcome
-from pykbroker.steered.chaos_means import RealMeans
+from pykbroker.faults.chaos_tape import FARTHEST_MS, LONGEST_DOWN_MS, ClusterOutcome
+from pykbroker.steered.chaos_means import _LEAST_STEP_MS, RealMeans
 from pykbroker.testing import Kafka
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.add_partitions_to_txn import (
@@ -84,7 +87,8 @@ def begun(client: Client, timeout_ms: int) -> None:
 def test_a_state_that_allows_few_kinds(kafka: Kafka) -> None:
     """One broker, no topic, no group and no transaction."""
     names = RealMeans(kafka.node, lambda *_: ()).names
-    assert {name for name in names if drawn(kafka, name, "c") is not None} == {"records expired", "offsets expired"}
+    allowed = {"records expired", "offsets expired", "clock step"}
+    assert {name for name in names if drawn(kafka, name, "c") is not None} == allowed
 
 
 def test_several_brokers_move_stop_and_are_cut_off() -> None:
@@ -162,3 +166,58 @@ def test_a_topic_is_made_again_with_its_settings(kafka: Kafka) -> None:
     assert len(image.topics["t"].partitions) == 2
     assert image.topic_config("t") == {"retention.ms": "77"}
     assert kafka.records("t") == []
+
+
+def test_the_wall_clock_is_wrong_for_a_while_and_no_other(kafka: Kafka) -> None:
+    outcome = drawn(kafka, "clock step")
+    assert outcome is not None
+    assert _LEAST_STEP_MS <= abs(outcome.ahead_ms) <= FARTHEST_MS
+    clock = kafka.node.cluster.runtime.clock
+    off = ClusterOutcome(5, "clock step", 1, down_ms=LONGEST_DOWN_MS, ahead_ms=-900_000)
+
+    async def course() -> list[float]:
+        """How far the clocks are ahead while it goes on, and when its life has ended."""
+        going_on = asyncio.ensure_future(RealMeans(kafka.node, lambda *_: ()).carry_out(off))
+        await asyncio.sleep(0)
+        seen = [clock.now_ms() / 1000 - time.time(), clock.monotonic() - time.monotonic()]
+        going_on.cancel()
+        await asyncio.wait([going_on])
+        return [*seen, clock.now_ms() / 1000 - time.time()]
+
+    assert [round(each, -2) for each in kafka._here.begin(course()).result()] == [-900, 0, 0]
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_an_unclean_election_loses_what_the_leader_took_alone(allowed: bool) -> None:
+    """Only topics that allow it are drawn."""
+    settings = {"replica.lag.time.max.ms": 500, "unclean.leader.election.enable": allowed}
+    with Kafka(settings, brokers=3) as kafka:
+        kafka.create_topic("t", 1, replication_factor=3)
+        kafka.produce("t", b"kept")
+        kafka.wait_for_in_sync()
+        outcome = drawn(kafka, "unclean election")
+        if not allowed:
+            assert outcome is None
+            return
+
+        def led() -> Any:
+            return kafka.node.cluster.metadata.image.topics["t"].partitions[0]
+
+        before = led()
+        assert outcome == ClusterOutcome(5, "unclean election", before.leader, down_ms=1250)
+        longer = ClusterOutcome(5, "unclean election", before.leader, down_ms=5000)
+        going_on = kafka._here.begin(RealMeans(kafka.node, lambda *_: ()).carry_out(longer))
+        kafka.produce("t", b"lost")  # is there as soon as the followers have left
+        assert led().isr == [before.leader]
+        going_on.result()
+        kafka.wait_for_in_sync()
+        assert led().leader_epoch > before.leader_epoch
+        assert led().leader != before.leader
+        assert [each.value for each in kafka.records("t")] == [b"kept"]
+
+
+def test_a_leader_that_is_in_sync_too_long_has_no_unclean_election() -> None:
+    """Its followers would not leave before the longest that anything lasts."""
+    with Kafka({"replica.lag.time.max.ms": 60_000, "unclean.leader.election.enable": True}, brokers=2) as kafka:
+        kafka.create_topic("t", 1, replication_factor=2)
+        assert drawn(kafka, "unclean election") is None

@@ -84,10 +84,22 @@ def batch(
 
 
 def append(
-    log: Log, data: bytes | bytearray, *, epoch: int = 0, now_ms: int = START_MS, committed: bool = True
+    log: Log,
+    data: bytes | bytearray,
+    *,
+    epoch: int = 0,
+    now_ms: int = START_MS,
+    committed: bool = True,
+    usual: bool = False,
 ) -> AppendResult:
-    """Append as the leader, for a client; it is ``committed`` at once where there is one replica."""
-    result = log.append_as_leader(data, leader_epoch=epoch, now_ms=now_ms)
+    """Append as the leader, for a client; it is ``committed`` at once where there is one replica. With ``usual``, ``append_usual`` may
+    take it.
+    """
+    first = log.append_usual(memoryview(data), epoch, now_ms) if usual else -1
+    if first >= 0:
+        result = AppendResult(first, log.log_end_offset - 1, -1, log.log_start_offset)
+    else:
+        result = log.append_as_leader(data, leader_epoch=epoch, now_ms=now_ms)
     if committed:
         log.commit_to(log.log_end_offset)
     return result

@@ -391,7 +391,7 @@ class Worker:
             places = {position: header for position, header, _ in segment.batches()}
             assert sum(header.size for header in places.values()) == segment.size
             segment.indexes.by_offset.write_tail()
-            for number in range(len(segment.indexes.by_offset)):
+            for number in range(segment.indexes.by_offset.count):
                 relative, position = segment.indexes.by_offset._read(number)
                 assert places[position].last_offset == segment.base_offset + relative
 

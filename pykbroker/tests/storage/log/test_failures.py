@@ -77,6 +77,25 @@ def test_a_full_disk_refuses_appends_and_lets_reads_and_later_appends_go_on(stor
     assert contents(store.log(SMALL)) == [*expected, (log.log_end_offset - 1, b"again")]
 
 
+def test_a_batch_of_which_a_full_disk_takes_a_part_is_taken_back(store):
+    """Also one that breaks no rule; and the next one is left to ``append_batch``, which says that there is room again."""
+    log = store.log()
+    append(log, batch([b"first"]), usual=True)
+    before = contents(log), log.active.size, log.producers.encode()
+    store.disk.fail = failing(errno.ENOSPC, "write")
+    storage_error(lambda: log.append_usual(memoryview(batch([bytes(500)])), 0, START_MS))
+    assert (contents(log), log.active.size, log.producers.encode()) == before
+    assert store.disk.size(log.active.path(".log")) == log.active.size
+    store.disk.fail = None
+    assert log.append_usual(memoryview(batch([b"second"])), 0, START_MS) < 0
+    append(log, batch([b"second"]))
+    store.clock.advance(3000)
+    append(log, batch([b"third"]))
+    assert log.append_usual(memoryview(batch([b"fourth"])), 0, START_MS) == 3
+    log.commit_to(log.log_end_offset)
+    assert [value for _, value in contents(log)] == [b"first", b"second", b"third", b"fourth"]
+
+
 def test_a_failed_write_takes_the_directory_offline(store, log, caplog):
     store.disk.fail = failing(errno.EIO, "write")
     storage_error(lambda: append(log, batch([b"lost"])))

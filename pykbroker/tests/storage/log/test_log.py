@@ -7,10 +7,12 @@ import random
 import pytest
 
 from pykbroker.storage.log.config import LogConfig
+from pykbroker.storage.log.log import Log
 from pykbroker.storage.log.segment import Segment
 from pykbroker.tests.storage.rounds import retention_round
 from pykbroker.tests.storage.support import START_MS, Store, append, append_marker, batch, contents
-from pykbroker.wire.batch_header import TimestampType, iter_batches
+from pykbroker.wire.batch_header import TimestampType, iter_batches, write_crc
+from pykbroker.wire.compression import Compression
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.records import decode_records
 
@@ -82,7 +84,7 @@ def test_segments_roll_by_the_clock_where_records_have_no_time(store):
 def test_segments_roll_when_an_index_is_full(store):
     log = store.log(LogConfig(index_interval_bytes=1, segment_index_bytes=48))
     fill(log, 20)
-    assert all(len(segment.indexes.by_offset) <= 6 and len(segment.indexes.by_time) <= 4 for segment in log.segments)
+    assert all(segment.indexes.by_offset.count <= 6 and segment.indexes.by_time.count <= 4 for segment in log.segments)
 
 
 def test_jitter_makes_segments_roll_earlier(store):
@@ -358,3 +360,66 @@ def test_a_look_up_in_a_log_that_is_deleted_meanwhile_is_no_fault_of_the_disk(st
         question(log)
     assert refused.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert not log.directory.offline
+
+
+#: Settings under which a batch is usual, and some under which it is not.
+CONFIGS = [
+    LogConfig(),
+    LogConfig(index_interval_bytes=100, segment_index_bytes=80),
+    LogConfig(segment_bytes=1000, max_message_bytes=300),
+    LogConfig(segment_ms=50),
+    LogConfig(flush_messages=9),
+    LogConfig(log_append_time=True),
+    LogConfig(compact=True),
+]
+
+
+def a_batch(rng: random.Random) -> bytearray:
+    """Of a producer, usual in most ways."""
+    producer = rng.choice([None, None, (7, rng.choice([0, 0, 1]), rng.randint(0, 6)), (8, 0, rng.randint(0, 2))])
+    values: list[bytes | None] = [bytes(rng.choice([0, 50, 51, 120])) for _ in range(rng.choice([1, 1, 2, 5]))]
+    when, codec = START_MS + rng.choice([0, 0, 20, 60, 10**9]), rng.choice([Compression.NONE] * 4 + [Compression.GZIP])
+    data = batch(values, timestamp=when, producer=producer, compression=codec, transactional=rng.random() < 0.05)
+    if rng.random() < 0.2:
+        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        if rng.random() < 0.7:
+            write_crc(data, 0, len(data))
+    return data if rng.random() < 0.95 else data[: rng.randrange(len(data))]
+
+
+def appended(log: Log, data: bytearray) -> object:
+    try:
+        done = log.append_as_leader(data, leader_epoch=0, now_ms=START_MS)
+    except KafkaError as error:
+        return error.code, error.message
+    return done.base_offset, done.log_append_time, done.duplicate
+
+
+@pytest.mark.parametrize("seed", range(70))
+def test_what_is_appended_as_usual_is_what_would_have_been_appended(seed: int) -> None:
+    """And what is left to ``append_batch`` is as it was."""
+    rng, stores = random.Random(seed), (Store(), Store())
+    first, second = [store.log(CONFIGS[seed % len(CONFIGS)]) for store in stores]
+    taken = 0
+    for _ in range(60):
+        data = a_batch(rng)
+        one, other = bytearray(data), bytearray(data)
+        expected = appended(second, other)
+        before = bytes(one)
+        offset = first.append_usual(memoryview(one), 0, START_MS)
+        if offset >= 0:
+            taken += 1
+            assert (offset, -1, False) == expected
+            assert first.synced_offset == first.log_end_offset
+        else:
+            assert one == before
+            assert appended(first, one) == expected
+        assert one == other
+        assert first.log_end_offset == second.log_end_offset
+    for log in (first, second):
+        log.close()
+    paths = [path for segment in first.segments for path in segment.paths() if stores[1].disk.exists(path)]
+    assert [stores[0].disk.read(path) for path in paths] == [stores[1].disk.read(path) for path in paths]
+    assert first.producers.encode() == second.producers.encode()
+    if first.config != CONFIGS[4]:  # of which few batches need no sync
+        assert (taken > 1) == first.config.opaque_batches

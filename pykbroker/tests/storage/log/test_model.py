@@ -105,7 +105,8 @@ class Worker:
 
     def add(self, data: bytearray, values: list[bytes]) -> None:
         self.sending = [*values]
-        result = append(self.log, data, epoch=self.epoch, now_ms=self.now(), committed=not self.late)
+        usual = len(self.values) % 2 == 0
+        result = append(self.log, data, epoch=self.epoch, now_ms=self.now(), committed=not self.late, usual=usual)
         assert result.base_offset == len(self.values)
         assert not result.duplicate
         self.acknowledge()
@@ -454,7 +455,7 @@ class Worker:
         log = self.log
         for segment in log.segments:
             places = {position: header for position, header, _ in segment.batches()}
-            for number in range(len(segment.indexes.by_offset)):
+            for number in range(segment.indexes.by_offset.count):
                 segment.indexes.by_offset.write_tail()
                 relative, position = segment.indexes.by_offset._read(number)
                 assert places[position].last_offset == segment.base_offset + relative

@@ -110,7 +110,7 @@ def refusal_of_no_records(store: Store, config: LogConfig) -> int:
 def index_entries(store: Store, config: LogConfig) -> int:
     log = store.log(config)
     fill(log)
-    return len(log.active.indexes.by_offset)
+    return log.active.indexes.by_offset.count
 
 
 def compacted(store: Store, log: Log) -> bool:

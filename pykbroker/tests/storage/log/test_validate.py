@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.rejections import RecordsRejected
-from pykbroker.storage.log.validate import Origin, validate_batch
+from pykbroker.storage.log.validate import Origin, _is_one_record, holds_one_record, validate_batch
 from pykbroker.tests.storage.support import START_MS, batch
 from pykbroker.wire.batch_header import TimestampType, batch_crc_ok, read_batch_header, write_crc
 from pykbroker.wire.compression import Compression
@@ -210,3 +210,23 @@ def test_the_first_length_of_a_batch_that_is_taken_as_it_is(size, count):
 @given(st.lists(st.binary(max_size=300), min_size=1, max_size=5))
 def test_no_batch_that_a_client_encodes_is_refused_for_its_first_length(values):
     check(batch(values))
+
+
+@pytest.mark.parametrize("around", [68, 61 + 65, 61 + 8194, 61 + 2**20 + 3])
+def test_whether_one_record_fills_its_batch_is_the_same_by_its_first_bytes(around):
+    """Around the sizes whose lengths take a byte more, also where the length does not fit, or takes more bytes than it must."""
+    for size in range(around, around + 9):
+        data = bytearray(size)
+        for length in range(max(0, 2 * (size - 61 - 8)), 2 * (size - 61) + 1):
+            for more in (b"", b"\x00", b"\x80\x00"):  # the same number in more bytes
+                number = bytearray()
+                rest = length
+                while rest > 127:
+                    number.append(rest & 127 | 128)
+                    rest >>= 7
+                number.append(rest | (128 if more else 0))
+                data[61:65] = (number + more + bytes(4))[:4]
+                expected = _is_one_record(data)
+                assert holds_one_record(data, size, *data[61:64]) == expected
+    data[61:65] = bytes(4)
+    assert not holds_one_record(data, size, *data[61:64])
