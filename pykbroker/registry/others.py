@@ -43,6 +43,4 @@ def _may_lead(metadata: bytes) -> bool:
         said = json.loads(metadata)
     except (ValueError, RecursionError):
         return True
-    return (
-        not isinstance(said, dict) or said.get("master_eligibility", said.get("leader_eligibility", True)) is not False
-    )
+    return not isinstance(said, dict) or said.get("master_eligibility") is not False
