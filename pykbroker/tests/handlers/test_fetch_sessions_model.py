@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from pykbroker.handlers import fetch, usual_fetch
 from pykbroker.partitions.fetch_sessions import ItemKey
 from pykbroker.partitions.partition import Partition
 from pykbroker.quotas.throttling import Throttling
@@ -340,6 +341,16 @@ def test_sessions(seed: int) -> None:
         world.close(reader)
     world.advance(MAX_WAIT_MS + 1)
     assert not any(partition.watchers for partition in world.partitions)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_sessions_in_slices(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As sessions of more than a thousand partitions are looked at. A fetch without a session waits otherwise then: no seed here has one
+    that must not.
+    """
+    monkeypatch.setattr(fetch, "AT_ONCE", 0)
+    monkeypatch.setattr(usual_fetch, "AT_ONCE", 0)
+    test_sessions(seed)
 
 
 def test_the_seeds_meet_throttled_sessions() -> None:
