@@ -8,8 +8,10 @@ before each test that was not the first to use them.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
 #: So many brokers with settings of their own are kept for tests to come; then the one longest unused is ended.
 _KEPT = 4
+#: The order of sets of strings in processes with worlds.
+_HASH_SEED = "PYTHONHASHSEED"
+_FIXED = "0"
 _SHOWN_REQUESTS = 30
 _SHOWN_LINES = 30
 
@@ -54,6 +59,48 @@ def pytest_configure(config: pytest.Config) -> None:
         "path being one beside the test's file; served_only fails the test when a client sent what is not served; as_version "
         "names the release of Kafka that the broker is taken for; clock, strict_faults, security, users and racks are those of Kafka(...)",
     )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Where there are worlds, pytest begins anew with one order of sets of strings, which is another in each process: so a seed is the same
+    life in all of them. PYTHONHASHSEED in the environment, as ``random`` too, is left as it is.
+    """
+    config = session.config
+    if _is_random() and _is_pytests_own(config) and any(_is_world(item) for item in session.items):
+        config.get_terminal_writer().line(f"worlds: pytest begins anew with {_HASH_SEED}={_FIXED}")
+        if (capture := config.pluginmanager.getplugin("capturemanager")) is not None:  # none by ``-p no:capture``
+            capture.stop_global_capturing()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.environ[_HASH_SEED] = _FIXED
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - the same command
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes() -> None:
+    """The same for pytest-xdist's workers, which have it from their beginning: what they will collect is not known here."""
+    if _is_random():
+        os.environ[_HASH_SEED] = _FIXED
+
+
+def _is_random() -> bool:
+    return _HASH_SEED not in os.environ and bool(sys.flags.hash_randomization)
+
+
+def _is_pytests_own(config: pytest.Config) -> bool:
+    """Whether this process is pytest's, so that its command can be run again: no worker, debugger or program that calls pytest."""
+    if os.name != "posix" or hasattr(config, "workerinput") or config.option.collectonly:
+        return False
+    given = list(config.invocation_params.args)
+    command = sys.orig_argv[1 : len(sys.orig_argv) - len(given)]
+    if not command or sys.orig_argv[len(sys.orig_argv) - len(given) :] != given:
+        return False
+    return command[-2:] == ["-m", "pytest"] or Path(command[-1]).name in ("pytest", "py.test")
+
+
+def _is_world(item: pytest.Item) -> bool:
+    return getattr(getattr(item, "obj", None), "is_kafka_world", False)
 
 
 class _Pool:

@@ -265,7 +265,7 @@ def _without_settings(state: RegistryState, subject: str) -> list[Change]:
 
 def _check_writable(state: RegistryState, subject: str | None) -> None:
     if state.mode_in_scope(subject) in (READONLY, READONLY_OVERRIDE):
-        raise not_permitted(f"Subject {subject} is in read-only mode")
+        raise not_permitted(f"{'The registry' if subject is None else f'Subject {subject}'} is in read-only mode")
 
 
 def _check_unreferenced(state: RegistryState, key: SchemaKey) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from json.scanner import py_make_scanner  # type: ignore[attr-defined] # it is always there
+from math import isinf
 from typing import Any, Final
 
 #: Shorter texts take less than a millisecond.
@@ -14,15 +15,27 @@ DEEPEST: Final = 100
 _SCALAR: Final = 5
 
 
+def _finite(text: str) -> float:
+    found = float(text)
+    if isinf(found):
+        raise ValueError(f"{text[:20]} is out of the range of numbers")
+    return found
+
+
+def _unknown(word: str) -> None:
+    raise ValueError(f"{word} is no value of JSON")
+
+
 class _FairScanner(json.JSONDecoder):
     """Scans in Python; strings, which make large texts large, are scanned as fast."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(parse_float=_finite, parse_constant=_unknown)
         self.scan_once = py_make_scanner(self)
 
 
 _FAIR: Final = _FairScanner()
+_FAST: Final = json.JSONDecoder(parse_float=_finite, parse_constant=_unknown)
 
 
 def is_larger(value: Any, most: int) -> bool:
@@ -48,5 +61,5 @@ def is_larger(value: Any, most: int) -> bool:
 
 
 def loads(text: str) -> Any:
-    """The value. Raises ValueError and RecursionError."""
-    return json.loads(text) if len(text) <= _SHORT else _FAIR.decode(text)
+    """The value, of the standard's JSON alone: Python also reads and writes ``NaN`` and ``Infinity``. Raises ValueError and RecursionError."""
+    return (_FAST if len(text) <= _SHORT else _FAIR).decode(text)

@@ -9,6 +9,7 @@ import json
 from typing import Any, Final, NamedTuple, TypeGuard
 
 from pykbroker.registry.attached import CONFIG_FIELDS, misshapen
+from pykbroker.registry.compatibility import LEVELS, NONE
 from pykbroker.registry.schema import Schema, Version, compact
 
 _SCHEMA_MAGIC: Final = 1
@@ -86,13 +87,16 @@ def version_of(value: dict[str, Any]) -> Version:
     ):
         raise Unreadable("a field of its schema is of another type")
     subject, version, number = _text(value, "subject"), _number(value, "version"), _number(value, "id")
+    if version < 1 or number < 0:  # -1 stands for the latest
+        raise Unreadable("its version or its id is out of range")
     return Version(subject, version, number, schema, value.get("guid") or schema.guid(), bool(value.get("deleted")))
 
 
 def config_of(value: dict[str, Any]) -> dict[str, Any]:
-    """A configuration without what is of another type than it should be."""
-    kinds = {**CONFIG_FIELDS, "compatibilityLevel": str}
-    fine = {name: found for name, found in value.items() if isinstance(found, kinds.get(name, object))}
+    """A configuration without what is of another type than it should be, and without a level that is unknown: all schemas would be compatible."""
+    fine = {name: found for name, found in value.items() if isinstance(found, CONFIG_FIELDS.get(name, object))}
+    if fine.get("compatibilityLevel", NONE) not in LEVELS:
+        del fine["compatibilityLevel"]
     while name := misshapen(fine):
         del fine[name]
     return fine

@@ -44,7 +44,9 @@ def kafka_world(function: AsyncTest | None = None, *, seeds: int = SEEDS, first:
 def _decorated(function: AsyncTest, seeds: int, first: int) -> Callable[..., None]:
     if not inspect.iscoroutinefunction(function):
         raise TypeError(f"@kafka_world is for an async function; {function.__name__} is none: write async def")
-    _, *fixtures = inspect.signature(function).parameters.values()
+    parameters = [*inspect.signature(function).parameters.values()]
+    owner = parameters[:1] if _is_method(function) else []
+    fixtures = parameters[len(owner) + 1 :]
     asked = any(each.name == "request" for each in fixtures)
 
     @functools.wraps(function)
@@ -52,18 +54,24 @@ def _decorated(function: AsyncTest, seeds: int, first: int) -> Callable[..., Non
         if asked:
             fixtures["request"] = request
         run_test(
-            functools.partial(function, **fixtures),
+            functools.partial(function, *args, **fixtures),
             seeds=seeds,
             first=first,
             config=_config(request),
             name=_name(request, function),
         )
 
+    lived.is_kafka_world = True  # type: ignore[attr-defined]  # for the plugin
     del lived.__wrapped__  # pytest would ask for the fixtures of the original
     request = inspect.Parameter("request", inspect.Parameter.KEYWORD_ONLY)
     rest = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in fixtures if each.name != "request"]
-    lived.__signature__ = inspect.Signature([request, *rest])  # type: ignore[attr-defined]
+    lived.__signature__ = inspect.Signature([*owner, request, *rest])  # type: ignore[attr-defined]
     return lived
+
+
+def _is_method(function: AsyncTest) -> bool:
+    """Whether it stands in a class."""
+    return "." in function.__qualname__.rpartition("<locals>.")[2]
 
 
 def _config(request: Any) -> Any:
@@ -96,9 +104,14 @@ def run_test(
 
 def _fail(failure: Failure, name: str, folder: str | None) -> None:
     hash_seed = os.environ.get("PYTHONHASHSEED", "random")
-    prefix = "" if hash_seed == "random" else f"PYTHONHASHSEED={hash_seed} "
+    prefix = "" if hash_seed in ("0", "random") else f"PYTHONHASHSEED={hash_seed} "  # pytest's plugin sets 0
     line = f"{prefix}pytest '{name}' --kafka-seed {failure.seed}"
     failure.error.add_note(report.text(failure, line))
+    if hash_seed == "random":
+        failure.error.add_note(
+            "sets of strings have another order in each process here, and if the program goes by it, the seed is another life there: set "
+            "PYTHONHASHSEED=0"
+        )
     if folder is not None:
         where = Path(folder)
         where.mkdir(parents=True, exist_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import math
 import signal
 from collections.abc import Callable, Coroutine
@@ -45,6 +46,11 @@ def any_turn(extent: int, rng: Random) -> int:
     return round(math.pow(_LATEST_TURN, rng.random()))
 
 
+def _failure(error: BaseException) -> BaseException | None:
+    """What ended a process; None for an exit with 0."""
+    return None if isinstance(error, SystemExit) and not error.code else error
+
+
 class HostFailed(AssertionError):
     """A host's function raised what nobody caught; its cause is that error."""
 
@@ -56,6 +62,7 @@ class Process:
         self.name = name
         self.simulator = simulator
         self.network = network
+        network.names.add(name)
         self.present: Host | None = None
         self._loop: HostLoop | None = None
         #: Tasks of lives that were ended in the middle; whoever refers to them would otherwise run their ``finally``.
@@ -106,6 +113,8 @@ class Process:
             if turn:
                 self._waiting.append((self.turns + turn, action))
             return
+        if not isinstance(at, int | float):
+            raise TypeError(f"at is a moment: seconds since the world began, or world.any_time(), and not {at!r}")
         self.pending += 1
         self.simulator.at(max(at, self.simulator.now), self._happen, action)
 
@@ -217,6 +226,7 @@ class WorldHost(Process):
         self.starts += 1
         self.result = self.error = self._main = None
         host = self.begin_life()
+        host.on_exit = self._exit
         host.call(asyncio.Handle(self._start_main, (host,), host.loop, None))
 
     def _start_main(self, host: Host) -> None:
@@ -226,17 +236,29 @@ class WorldHost(Process):
     async def _run(self, host: Host, loop: HostLoop) -> None:
         """What asyncio.run does: the function, then the end of what it left running."""
         try:
-            self.result = await self._function(*self._arguments)
+            made: Any = self._function(*self._arguments)
+            if not inspect.isawaitable(made):
+                raise TypeError(f"world.host runs an async function, and {self.name} is none: write async def")
+            self.result = await made
         except asyncio.CancelledError:
             self.result = None
+        except KeyboardInterrupt:
+            raise
         except BaseException as error:  # noqa: BLE001 - it is the end of this process, and told by the test
-            self.error = error
+            self.error = _failure(error)
         rest = [each for each in loop.unfinished() if each is not asyncio.current_task()]
         for each in rest:
             each.cancel()
         await asyncio.gather(*rest, return_exceptions=True)
+        await loop.shutdown_asyncgens()
         self.simulator.note(self.name, "end", f"{self.name} ends" + (f" with {self.error!r}" if self.error else ""))
         host.loop.call_soon(self._over)
+
+    def _exit(self, ended: SystemExit) -> None:
+        """A task or a callback has ended the process."""
+        self.error = _failure(ended)
+        self.simulator.note(self.name, "end", f"{self.name} ends by {ended!r}")
+        self._over()
 
     def _over(self) -> None:
         self.end_life()

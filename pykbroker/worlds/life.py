@@ -68,7 +68,11 @@ def _live(test: Test, tape: Tape, prepare: Callable[[World], None] | None) -> Li
         world = World(simulator)
         if prepare is not None:
             prepare(world)
-        error = _lived(world, test)
+        try:
+            error = _lived(world, test)
+        except BaseException:  # Ctrl-C
+            _end(world)
+            raise
         outcome = LifeOutcome(
             tape.seed,
             error,

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, NoReturn
+from weakref import WeakValueDictionary
 
 from pykbroker.worlds.refusals import refuse
 
 if TYPE_CHECKING:
+    import socket
+
     from pykbroker.worlds.network import Network
     from pykbroker.worlds.simulator import Host
 
@@ -64,8 +67,14 @@ class HostLoop(asyncio.AbstractEventLoop):
         self._host = host
         self._network = network
         self._names = itertools.count(1)
+        self._numbers = itertools.count()
         self._tasks: list[WorldTask] = []
         self._factory: Any = None
+        #: Async generators that have begun, in that order.
+        self._generators: WeakValueDictionary[int, AsyncGenerator[Any, Any]] = WeakValueDictionary()
+        host.generator_hooks = (self._begin_generator, self._end_generator)
+        #: The places to which sockets have connected, whose connections are made with their protocols.
+        self._connected: dict[int, tuple[str, int]] = {}
         self._handler: Callable[[asyncio.AbstractEventLoop, dict[str, Any]], object] | None = None
         #: What handles signals, by their number.
         self.signal_handlers: dict[int, Callable[[], object]] = {}
@@ -142,9 +151,19 @@ class HostLoop(asyncio.AbstractEventLoop):
     ) -> tuple[asyncio.Transport, Any]:
         if others.get("ssl"):
             refuse(f"TLS to {host}:{port}", "a world's connections are plain: use a PLAINTEXT listener there")
-        if others.get("sock") is not None or host is None:
+        if (sock := others.get("sock")) is not None:
+            host, port = self._connected.pop(sock.fileno(), (None, None))
+            if host is not None:
+                sock.close()
+        if host is None:
             refuse("create_connection(sock=...)", "a world has no sockets: connect to a host and a port")
         return await self._network.connect(self._host, protocol_factory, _text(host), int(port))
+
+    async def sock_connect(self, sock: socket.socket, address: Any) -> None:
+        """Some clients (aiohttp) connect a socket before they make its connection: who does not answer is told here."""
+        host, port = _text(address[0]), int(address[1])
+        await self._network.check_answers(self._host, host, port)
+        self._connected[sock.fileno()] = host, port
 
     async def create_server(  # type: ignore[override]
         self, protocol_factory: Callable[[], Any], host: Any = None, port: Any = None, **others: Any
@@ -201,8 +220,18 @@ class HostLoop(asyncio.AbstractEventLoop):
     def is_closed(self) -> bool:
         return not self._host.alive
 
+    def _begin_generator(self, generator: AsyncGenerator[Any, Any]) -> None:
+        self._generators[next(self._numbers)] = generator
+
+    def _end_generator(self, generator: AsyncGenerator[Any, Any]) -> None:
+        """Nobody refers to it any more: its ``finally`` is run, unless the host is dead."""
+        if self._host.alive:
+            self.call_soon(self.create_task, generator.aclose())
+
     async def shutdown_asyncgens(self) -> None:
-        """Generators end with their host."""
+        generators = list(self._generators.values())
+        self._generators.clear()
+        await asyncio.gather(*(each.aclose() for each in generators), return_exceptions=True)
 
     async def shutdown_default_executor(self) -> None:
         """There is none."""
@@ -241,6 +270,6 @@ for _name in (
     ),
     *("subprocess_exec", "subprocess_shell", "connect_read_pipe", "connect_write_pipe", "sendfile", "sock_sendfile"),
     *("add_reader", "add_writer", "remove_reader", "remove_writer", "sock_recv", "sock_recv_into", "sock_recvfrom"),
-    *("sock_recvfrom_into", "sock_sendall", "sock_sendto", "sock_connect", "sock_accept", "set_default_executor"),
+    *("sock_recvfrom_into", "sock_sendall", "sock_sendto", "sock_accept", "set_default_executor"),
 ):
     setattr(HostLoop, _name, _refused(_name))

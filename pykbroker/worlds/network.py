@@ -7,7 +7,7 @@ import errno
 import os
 import socket
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from pykbroker.worlds.refusals import check_client
 from pykbroker.worlds.tape import magnitude
@@ -92,7 +92,8 @@ class Network:
         self._cut: dict[tuple[str, str], int] = {}
         self._counts: dict[tuple[str, str], int] = {}
         self._port = _FIRST_FREE_PORT
-        self._names: set[str] = set()
+        #: What hosts are called, and what they listen as.
+        self.names: set[str] = set()
 
     # ---- listening and connecting --------------------------------------------------------------------------------------
 
@@ -106,7 +107,7 @@ class Network:
         own = {"", "localhost", "127.0.0.1", "0.0.0.0", "::"}  # noqa: S104 - not bound here
         port = port or self.free_port()
         places = [(host.name if name in own else name, port) for name in names]
-        self._names.update(name for name, _ in places)
+        self.names.update(name for name, _ in places)
         for place in places:
             if place in self.listeners:
                 raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
@@ -118,27 +119,28 @@ class Network:
 
     def addresses(self, name: str, port: int) -> list[Any]:
         """What a name resolves to: itself. Raises gaierror for one that no host of the world has."""
-        if name not in self._names:
-            raise socket.gaierror(socket.EAI_NONAME, f"no host of this world listens as {name!r}")
+        self._check_known(name)
         return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (name, port))]
+
+    def _check_known(self, name: str) -> None:
+        """Raise gaierror for a name that no host of the world has."""
+        if name not in self.names:
+            raise socket.gaierror(
+                socket.EAI_NONAME,
+                f"no host of this world is called {name!r}, and nothing outside of it is reached: run what answers there as "
+                f"world.host(..., name={name!r})",
+            )
 
     async def connect(self, host: Host, factory: Callable[[], Any], name: str, port: int) -> tuple[End, Any]:
         """Connect a host. Raises OSError as a system does: refused, unreachable, unknown."""
-        if name in ("localhost", "127.0.0.1"):
-            name = host.name
         loop = host.loop
-        there = self.listeners.get((name, port))
-        target = there.host.name if there is not None else name
-        if self.is_cut(host.name, target) or self.is_cut(target, host.name):
-            self.simulator.note(host.name, "connect", f"{name}:{port} does not answer")
-            await self._heals(host, target, loop)
-            there = self.listeners.get((name, port))
+        name, target, there = await self._reached(host, name, port)
         count = self._counts[host.name, target] = self._counts.get((host.name, target), 0) + 1
         label = f"{host.name}#{count}", target
         connection = Connection(self, label, (host.name, self.free_port()), (name, port))
         if there is None or not there.serving:
-            await asyncio.sleep(2 * self.weather.latency_s)
-            raise ConnectionRefusedError(errno.ECONNREFUSED, f"Connect call failed {(name, port)}")
+            await self._refuse(name, port)
+        assert there is not None
         protocol = factory()
         check_client(protocol)
         opened = loop.create_future()
@@ -146,7 +148,30 @@ class Network:
         await opened
         return connection.client, protocol
 
-    async def _heals(self, host: Host, target: str, loop: asyncio.AbstractEventLoop) -> None:
+    async def check_answers(self, host: Host, name: str, port: int) -> None:
+        """Raise OSError as a system does where nothing answers."""
+        name, _, there = await self._reached(host, name, port)
+        if there is None or not there.serving:
+            await self._refuse(name, port)
+
+    async def _reached(self, host: Host, name: str, port: int) -> tuple[str, str, Listener | None]:
+        """What a name is, the host that it is of, and who listens there, when no partition is between. Raises OSError."""
+        if name in ("localhost", "127.0.0.1"):
+            name = host.name
+        self._check_known(name)
+        there = self.listeners.get((name, port))
+        target = there.host.name if there is not None else name
+        if self.is_cut(host.name, target) or self.is_cut(target, host.name):
+            self.simulator.note(host.name, "connect", f"{name}:{port} does not answer")
+            await self._heals(host, target)
+            there = self.listeners.get((name, port))
+        return name, target, there
+
+    async def _refuse(self, name: str, port: int) -> NoReturn:
+        await asyncio.sleep(2 * self.weather.latency_s)
+        raise ConnectionRefusedError(errno.ECONNREFUSED, f"Connect call failed {(name, port)}")
+
+    async def _heals(self, host: Host, target: str) -> None:
         """Wait until a partition is over, for as long as a system tries to connect. Raises TimeoutError."""
         waited, pause = 0.0, 1.0
         while self.is_cut(host.name, target) or self.is_cut(target, host.name):

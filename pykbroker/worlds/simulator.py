@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import re
+import sys
 from collections import deque
 from collections.abc import Callable
 from hashlib import blake2b
@@ -22,6 +24,7 @@ _TURN_S: Final = 20e-6
 _LONGEST_TURN_S: Final = 0.3
 _SLOW_TURNS: Final = 0.004
 
+_ADDRESS: Final = re.compile(" at 0x[0-9a-f]+")
 _EVENT = Struct("<dI")
 
 
@@ -40,10 +43,14 @@ class Host:
         self.alive = True
         #: Turns that it has taken.
         self.turns = 0
+        #: Called with what ends the process out of a callback or a task; without it that ends the world.
+        self.on_exit: Callable[[SystemExit], None] | None = None
         #: Called before each turn, which does not take place if the host is dead afterwards.
         self.before_turn: Callable[[], None] | None = None
         self.ready: deque[asyncio.Handle] = deque()
         self.loop: asyncio.AbstractEventLoop
+        #: What Python calls at the beginning and the end of an async generator.
+        self.generator_hooks: tuple[Any, Any] = (None, None)
         self._scheduled = False
         self._free_at = 0.0
         self._slow = simulator.tape.stream(f"{name} is slow", _SLOW_TURNS)
@@ -85,6 +92,11 @@ class Host:
                     handle._run()  # noqa: SLF001 - what a loop does with its handles
                 if not self.alive:
                     return
+        except SystemExit as ended:
+            if self.on_exit is None:
+                raise
+            self.on_exit(ended)
+            return
         finally:
             simulator.leave()
         slow = self._slow.choose()
@@ -141,7 +153,9 @@ class Simulator:
         self.at(self.now + seconds, function, argument)
 
     def note(self, host: str, kind: str, words: str) -> None:
-        """Add to the record, and to the hash of all that happened."""
+        """Add to the record, and to the hash of all that happened. Addresses, which errors may have, are left out."""
+        if " at 0x" in words:
+            words = _ADDRESS.sub("", words)
         self.hash(f"{host} {kind} {words}".encode())
         if self.recording:
             self.events.append((self.now, host, kind, words))
@@ -162,11 +176,13 @@ class Simulator:
         if self.clock_moved is not None:
             self.clock_moved(self.wall(host))
         asyncio._set_running_loop(host.loop)  # noqa: SLF001 - what a loop does
+        sys.set_asyncgen_hooks(*host.generator_hooks)
 
     def leave(self) -> None:
         """End it."""
         self.current = None
         asyncio._set_running_loop(None)  # noqa: SLF001 - what a loop does
+        sys.set_asyncgen_hooks(None, None)
 
     def run(self, until: Callable[[], bool], most_steps: int) -> None:
         """Let time pass until the condition holds. Raises Stuck when nothing is to come, or after ``most_steps``."""

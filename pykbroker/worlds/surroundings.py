@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _THREAD = "a thread has no place in virtual time: call the function, or keep what needs threads out of the test"
 _SOCKET = "a world's connections are those of asyncio: asyncio.open_connection, loop.create_connection"
+_NAME = "the names of a world are those of its hosts: await loop.getaddrinfo(...)"
 _WAIT = "no other thread runs that could end the wait: await an asyncio.Event, or an asyncio.Queue"
 _SIGNAL = "no signal comes in virtual time: world.host(...).crash ends a host"
 _PROCESS = "a process has no place in virtual time: world.host(...) starts a host"
@@ -135,6 +136,8 @@ _REFUSED: Final = (
     (socket.socket, "connect_ex", "socket.connect_ex", _SOCKET),
     (socket.socket, "bind", "socket.bind", _SOCKET),
     (socket.socket, "sendto", "socket.sendto", _SOCKET),
+    (socket, "getaddrinfo", "socket.getaddrinfo", _NAME),
+    (socket, "gethostbyname", "socket.gethostbyname", _NAME),
     (subprocess.Popen, "__init__", "subprocess.Popen", _PROCESS),
     (signal, "signal", "signal.signal", _SIGNAL),
     (os, "fork", "os.fork", _PROCESS),
@@ -145,8 +148,10 @@ _REFUSED: Final = (
 @contextlib.contextmanager
 def simulated(simulator: Simulator) -> Iterator[None]:
     """Meanwhile the process has the simulator's time and chance, and no threads, processes and sockets. Raises ImportError without
-    time-machine.
+    time-machine, and NotInAWorld in a world.
     """
+    if _present.simulator is not None:
+        refuse("a world", "the time of this process is that of one already: add hosts and brokers to it")
     with contextlib.ExitStack() as stack:
         _wall_clock(simulator, stack)
         _chance(simulator, stack)

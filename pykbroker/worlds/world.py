@@ -91,7 +91,15 @@ class World:
         name: str | None = None,
         clock_skew: float = 0.0,
     ) -> WorldHost:
-        """Run a program, an async function, as a process on a host of its own; its wall clock is ``clock_skew`` seconds ahead."""
+        """Run a program, an async function, as a process on a host of its own; its wall clock is ``clock_skew`` seconds ahead.
+        Raises TypeError for what cannot be called, as a coroutine is: it is called again when the process starts again.
+        """
+        if not callable(function):
+            if asyncio.iscoroutine(function):
+                function.close()
+            raise TypeError(
+                f"world.host takes an async function and its arguments, not {function!r}: write world.host(f, x), not f(x)"
+            )
         within = function.func if isinstance(function, partial) else function
         asked = name or str(getattr(within, "__name__", "host")).strip("_")
         taken = {each.name for each in (*self.hosts, *self.brokers)}

@@ -115,6 +115,11 @@ class _Checker(ReaderWriterCompatibilityChecker):  # type: ignore[misc] # the pa
             self._budget.walk(len(reader.fields) * len(writer.fields))
         before = len(self.found)
         result = super().calculate_compatibility(reader, writer, location)
+        # A result has those of its parts, each as often as it occurs: types that are named twice would double them at each level.
+        result.incompatibilities = list(dict.fromkeys(result.incompatibilities))
+        self._budget.walk(sum(map(len, result.messages)) + sum(map(len, result.locations)))
+        if reader.type == "record":  # whose fields' results it has merged one after the other
+            self._budget.walk(len(reader.fields) * len(result.locations))
         if reader.type == "union" or writer.type == "union":
             if result.compatibility is not _INCOMPATIBLE:
                 del self.found[before:]  # of branches that another one makes up for

@@ -15,6 +15,7 @@ from pykbroker.registry.records import (
     ModeKey,
     SchemaKey,
     Unreadable,
+    config_of,
     decode,
     encode,
     schema_value,
@@ -88,8 +89,21 @@ def test_what_is_no_record_is_said(key: bytes | None, value: bytes | None) -> No
 
 @pytest.mark.parametrize(
     "value",
-    [{}, {"subject": "s", "version": 1, "id": None}, {"subject": "s", "version": 1, "id": 1, "references": [1]}],
+    [
+        {},
+        {"subject": "s", "version": -1, "id": 1},
+        {"subject": "s", "version": 1, "id": -1},
+        {"subject": "s", "version": 1, "id": None},
+        {"subject": "s", "version": 1, "id": 1, "references": [1]},
+    ],
 )
 def test_a_value_that_is_no_schema_is_said(value: dict[str, object]) -> None:
     with pytest.raises(Unreadable):
         version_of(value)
+
+
+def test_a_configuration_of_others_is_taken_as_far_as_it_is_known() -> None:
+    said = {"compatibilityLevel": "LOOSE", "alias": 3, "normalize": True, "new": 1}
+    assert config_of(said) == {"normalize": True, "new": 1}
+    assert config_of({"compatibilityLevel": None}) == {}
+    assert config_of({"compatibilityLevel": "FULL"}) == {"compatibilityLevel": "FULL"}

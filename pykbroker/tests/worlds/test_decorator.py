@@ -33,6 +33,16 @@ async def test_fails(world):
     assert host.result is None and host.turns > 100, "the program was crashed"
 """
 
+HASHED = """
+import os
+from pykbroker.worlds import kafka_world
+
+@kafka_world(seeds=1)
+async def test_hash(world):
+    with open("hash", "w") as file:
+        file.write(os.environ["PYTHONHASHSEED"])
+"""
+
 
 @kafka_world(seeds=3, first=5)
 async def test_it_is_lived_by_its_seeds(world: World, tmp_path: Path) -> None:
@@ -47,6 +57,18 @@ def test_it_was_lived_by_its_seeds() -> None:
     assert _LIVED == [0, 5, 6, 7]
 
 
+class TestOfAClass:
+    """A class of tests."""
+
+    @pytest.mark.parametrize("number", [1, 2])
+    @kafka_world(seeds=1)
+    async def test_a_method_is_lived(self, world: World, number: int, tmp_path: Path) -> None:
+        assert isinstance(self, TestOfAClass)
+        assert isinstance(world, World)
+        assert number
+        assert tmp_path.parts
+
+
 async def _lives(world: World) -> None:
     _LIVED.append(world.seed)
 
@@ -57,6 +79,34 @@ def test_it_is_for_async_functions() -> None:
 
     with pytest.raises(TypeError, match="async def"):
         kafka_world(test)  # type: ignore[arg-type]
+
+
+@pytest.mark.deep(but=2)
+@pytest.mark.parametrize("options", [(), ("-n1",), ("--collect-only",), ("-s",), ("-p", "no:capture")], ids=str)
+def test_sets_of_strings_have_one_order_in_all_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    monkeypatch.delenv("PYTHONHASHSEED", raising=False)
+    status, output = run(tmp_path, HASHED, *options)
+    assert status == 0, output
+    assert output.count("pytest begins anew with PYTHONHASHSEED=0") == (options not in [("-n1",), ("--collect-only",)])
+    if options != ("--collect-only",):
+        assert (tmp_path / "hash").read_text() == "0"
+
+
+def test_who_wants_a_random_order_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONHASHSEED", "random")
+    status, output = run(tmp_path, TESTS, "-k", "fails", "--kafka-shrink", "0")
+    assert status == 1, output
+    assert "begins anew" not in output
+    assert "set PYTHONHASHSEED=0" in output
+
+
+def test_without_worlds_pytest_does_not_begin_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONHASHSEED", raising=False)
+    status, output = run(tmp_path, "def test_it(): assert 'PYTHONHASHSEED' not in __import__('os').environ\n", head="")
+    assert status == 0, output
+    assert "begins anew" not in output
 
 
 @pytest.mark.deep

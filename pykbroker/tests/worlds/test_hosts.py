@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
 
 from pykbroker.tests.worlds.support import asking, echo, lived
+from pykbroker.worlds.hosts import HostFailed
 from pykbroker.worlds.life import live
 from pykbroker.worlds.world import World
 
@@ -136,3 +139,99 @@ def test_any_time_is_every_time() -> None:
     for seed in range(80):
         live(test, seed, extents=extents)
     assert reached == set(range(11))
+
+
+def test_a_host_is_an_async_function() -> None:
+    async def test(world: World) -> None:
+        async def program() -> None:
+            """Ends."""
+
+        with pytest.raises(TypeError, match=r"write world.host\(f, x\), not f\(x\)"):
+            world.host(program())  # type: ignore[arg-type]
+        world.host(lambda: program())  # noqa: PLW0108 - one that returns what can be awaited
+        await world.settle()
+        world.host(len, [], name="short")  # type: ignore[arg-type]
+        with pytest.raises(HostFailed, match=r"and short is none: write async def"):
+            await world.settle()
+
+    outcome = live(test, 1, {})
+    assert isinstance(outcome.error, HostFailed)
+
+
+def test_an_address_in_an_error_is_no_part_of_the_trace() -> None:
+    async def test(world: World) -> None:
+        async def program() -> None:
+            raise ValueError(object())
+
+        world.host(program)
+        await world.settle()
+
+    kept = [live(test, 1, {}, prepare=lambda _: None) for _ in range(2)]
+    assert kept[0].trace_hash == kept[1].trace_hash
+    assert any("ends with ValueError(<object object>)" in words for *_, words in kept[0].events)
+
+
+@pytest.mark.parametrize(("code", "error"), [(0, None), (3, SystemExit)])
+@pytest.mark.parametrize("in_task", [True, False])
+def test_an_exit_ends_the_process(code: int, error: type | None, *, in_task: bool) -> None:
+    async def test(world: World) -> None:
+        async def ends() -> None:
+            await asyncio.sleep(1)
+            sys.exit(code)
+
+        async def program() -> None:
+            if in_task:
+                ending = asyncio.create_task(ends())
+                await asyncio.sleep(100)
+                ending.cancel()
+            else:
+                await ends()
+
+        host = world.host(program)
+        await world.sleep(5)
+        assert not host.running
+        assert host.error is None if error is None else isinstance(host.error, error)
+        host.error = None
+
+    lived(test)
+
+
+def test_generators_end_as_they_do_with_asyncio_run() -> None:
+    """What nobody refers to any more, and what is left at the end of the program; nothing of what crashes."""
+    ended = []
+
+    async def numbers(name: str) -> AsyncGenerator[int, None]:
+        try:
+            while True:
+                yield 1
+        finally:
+            await asyncio.sleep(1)
+            ended.append(name)
+
+    async def test(world: World) -> None:
+        async def program(kept: list[object], name: str) -> None:
+            async for _ in numbers(f"{name} broken"):
+                break
+            rest = numbers(f"{name} left")
+            kept.append(rest)
+            await anext(rest)
+            await asyncio.sleep(5)
+
+        kept: list[object] = []
+        world.host(program, kept, "ends", name="ends")
+        crashes = world.host(program, kept, "crashes", name="crashes")
+        crashes.crash(at=3)
+        await world.sleep(20)
+        assert ended == ["ends broken", "crashes broken", "ends left"]
+
+    lived(test)
+    assert len(ended) == 3
+
+
+@pytest.mark.parametrize("at", ["soon", [5]])
+def test_what_is_no_moment_is_refused(at: Any) -> None:
+    async def test(world: World) -> None:
+        with pytest.raises(TypeError, match=r"at is a moment: seconds since the world began, or world\.any_time"):
+            world.host(echo).crash(at=at)
+
+    lived(test)

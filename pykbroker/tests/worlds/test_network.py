@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pykbroker.tests.worlds.support import PORT, asking, echo, lived
+from pykbroker.worlds.refusals import NotInAWorld
 from pykbroker.worlds.world import World
 
 
@@ -79,12 +80,33 @@ def test_nobody_listens_and_nobody_is_there() -> None:
         world.host(echo)
         with pytest.raises(ConnectionRefusedError):
             await asyncio.open_connection("echo", PORT + 1)
-        with pytest.raises(ConnectionRefusedError):
+        with pytest.raises(socket.gaierror, match=r"as world.host\(..., name='nowhere'\)"):
             await asyncio.open_connection("nowhere", PORT)
         await world.sleep(1)
         loop = asyncio.get_running_loop()
         assert (await loop.getaddrinfo("echo", PORT))[0][4] == ("echo", PORT)
         with pytest.raises(socket.gaierror):
             await loop.getaddrinfo("nowhere", PORT)
+
+    lived(test)
+
+
+def test_a_socket_that_connects_before_its_connection_is_made() -> None:
+    """As aiohttp's do; no socket of the machine connects."""
+
+    async def test(world: World) -> None:
+        world.host(echo)
+        await world.sleep(1)
+        loop = asyncio.get_running_loop()
+        with socket.socket() as made:
+            await loop.sock_connect(made, ("echo", PORT))
+            reader, writer = await asyncio.open_connection(sock=made)
+            assert made.fileno() == -1
+        writer.write(b"ping")
+        assert await reader.readexactly(4) == b"ping"
+        with socket.socket() as refused, pytest.raises(ConnectionRefusedError):
+            await loop.sock_connect(refused, ("echo", PORT + 1))
+        with socket.socket() as other, pytest.raises(NotInAWorld, match="connect to a host and a port"):
+            await asyncio.open_connection(sock=other)
 
     lived(test)

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from pykbroker.tests.worlds.support import PORT, echo, lived
+from pykbroker.worlds.exploring import explore
 from pykbroker.worlds.refusals import NotInAWorld
 from pykbroker.worlds.world import World
 
@@ -30,6 +31,10 @@ async def _connects() -> None:
 async def _listens() -> None:
     with socket.socket() as made:
         made.bind(("127.0.0.1", 0))
+
+
+async def _nothing(world: World) -> None:
+    """Lives in no time."""
 
 
 async def _call(function: Callable[..., Any], *args: Any) -> None:
@@ -48,6 +53,8 @@ CALLS: dict[str, Callable[[], Awaitable[Any]]] = {
     "asyncio.to_thread": lambda: asyncio.to_thread(print),
     "socket.connect": _connects,
     "socket.bind": _listens,
+    "socket.getaddrinfo": lambda: _call(socket.getaddrinfo, "localhost", 80),
+    "a world": lambda: _call(explore, _nothing, [1]),
     "threading.Event.wait": lambda: _call(threading.Event().wait, 1),
     "queue.Queue.get": lambda: _call(queue.Queue().get),
     "select.select": lambda: _call(select.select, [], [], [], 1),

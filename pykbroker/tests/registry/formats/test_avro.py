@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pykbroker.registry.formats.avro import parse
+from pykbroker.registry.formats.avro import _Checker, parse
 from pykbroker.registry.formats.parsed import DEEPEST, Malformed
 from pykbroker.tests.kit.depth import examples
 
@@ -143,3 +143,28 @@ def test_records_with_too_many_fields_are_not_compared() -> None:
     wide = parse(json.dumps({"type": "record", "name": "R", "fields": fields}), {})
     with pytest.raises(Malformed, match="too complex"):
         wide.cannot_read(wide)
+
+
+def test_types_that_are_named_twice_are_compared_once() -> None:
+    """Differences of a type would else double with each level: thirty levels would take all memory."""
+
+    def doubled(kind: Any, levels: int = 12) -> Any:
+        made = record(("x", kind), name=f"R{levels}")
+        for each in reversed(range(levels)):
+            made = record(("a", {"type": made}), ("b", {"type": f"R{each + 1}"}), name=f"R{each}")
+        return parse(json.dumps(made), {})._schema
+
+    result = _Checker().get_compatibility(doubled(TEXT), doubled(INT))
+    assert [each.name for each in result.incompatibilities] == ["type_mismatch"]
+
+
+def test_what_is_said_of_differences_is_bounded_together() -> None:
+    symbols = {"type": {"type": "enum", "name": "E", "symbols": [f"S{each}" for each in range(10_000)]}}
+    writer = record(("f0", symbols), *((f"f{each}", {"type": "E"}) for each in range(1, 300)))
+    small = [
+        (f"f{each}", {"type": {"type": "enum", "name": "E", "namespace": f"n{each}", "symbols": ["T"]}})
+        for each in range(300)
+    ]
+    reader = parse(json.dumps(record(*small)), {})
+    with pytest.raises(Malformed, match="too complex"):
+        reader.cannot_read(parse(json.dumps(writer), {}))

@@ -208,3 +208,10 @@ _NODES = st.recursive(
 def test_any_two_schemas_can_be_compared(one: Any, other: Any) -> None:
     assert rules(one, one) == []
     rules(one, other)
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e400"])
+@pytest.mark.parametrize("padding", [0, 100_000])
+def test_what_only_python_takes_for_json_is_refused(number: str, padding: int) -> None:
+    with pytest.raises(Malformed, match="it is no JSON"):
+        parse(f'{{"minimum": {number}{" " * padding}}}', {})
