@@ -69,7 +69,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     config = session.config
     if _is_random() and _is_pytests_own(config) and any(_is_world(item) for item in session.items):
         config.get_terminal_writer().line(f"worlds: pytest begins anew with {_HASH_SEED}={_FIXED}")
-        config.pluginmanager.getplugin("capturemanager").stop_global_capturing()
+        if (capture := config.pluginmanager.getplugin("capturemanager")) is not None:  # none by ``-p no:capture``
+            capture.stop_global_capturing()
         sys.stdout.flush()
         sys.stderr.flush()
         os.environ[_HASH_SEED] = _FIXED

@@ -16,6 +16,8 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, Records
 from aiokafka.errors import MessageSizeTooLargeError, OffsetOutOfRangeError, TopicAlreadyExistsError
 from aiokafka.structs import OffsetAndMetadata
 
+from compat_tests.harness.awaiting import LIMIT_S
+
 
 @asynccontextmanager
 async def running(client):
@@ -232,15 +234,18 @@ def test_admin(run, name):
         assert refused.topic_errors[0][1] == TopicAlreadyExistsError.errno
         assert topic in await admin.list_topics()
         await admin.create_partitions({topic: NewPartitions(3)})
-        (described,) = await admin.describe_topics([topic])
-        assert len(described["partitions"]) == 3
+        async with asyncio.timeout(LIMIT_S):  # Apache Kafka's metadata follow a moment later
+            while len((await admin.describe_topics([topic]))[0]["partitions"]) < 3:
+                pass
         producer = await clients.producer()
         for i in range(5):
             await producer.send_and_wait(topic, b"%d" % i, partition=0)
         partition = TopicPartition(topic, 0)
         assert await admin.delete_records({partition: RecordsToDelete(before_offset=3)}) == {partition: 3}
         await admin.delete_topics([topic])
-        assert topic not in await admin.list_topics()
+        async with asyncio.timeout(LIMIT_S):
+            while topic in await admin.list_topics():
+                pass
 
     run(body)
 

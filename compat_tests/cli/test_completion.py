@@ -71,7 +71,8 @@ def test_settings_of_what_is_on_the_line(bootstrap: str, topic: str) -> None:
     (broker, *_) = _completed(bootstrap, "configs", "describe", "broker", "")
     assert "log.retention.ms" in _completed(bootstrap, "configs", "describe", "broker", broker, "-s", "log.retention.m")
     loggers = _completed(bootstrap, "configs", "alter", "broker-logger", broker, "--delete", "")
-    assert len(loggers) > 5
+    assert "root" in loggers
+    assert len(loggers) > 1  # Apache Kafka has as many as have logged
     assert _completed(bootstrap, "logdirs", "--broker", broker[:1]) == [broker]
 
 

@@ -6,7 +6,7 @@ import base64
 import re
 import subprocess
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -175,3 +175,46 @@ class ApacheBroker(ApacheKafka):
         """Return the first node's cluster id."""
         properties = (self._first.data_dir / "meta.properties").read_text()
         return next(line.partition("=")[2] for line in properties.splitlines() if line.startswith("cluster.id="))
+
+
+class ApacheController(ApacheKafka):
+    """A controller alone (``process.roles=controller``). ``voters`` are the static voters by id, itself among them; without them it is a
+    dynamic quorum of its own. ``port`` is that of its one listener.
+    """
+
+    name = "kafka controller"
+
+    def __init__(
+        self,
+        folder: Path,
+        settings: dict[str, str] | None = None,
+        *,
+        node_id: int = 1,
+        voters: Mapping[int, int] | None = None,
+        cluster_id: str | None = None,
+    ) -> None:
+        """``voters`` has the port of each."""
+        super().__init__(folder, settings, flags=[*QUICK, "-Xmx256m"], node_id=node_id, standalone=voters is None)
+        self._voters = voters
+        self._cluster_id = cluster_id or super().cluster_id()
+        if voters is not None:
+            self.port = voters[node_id]
+
+    def is_ready(self) -> bool:
+        return answers_api_versions(self.host, self.port)
+
+    @property
+    def controller(self) -> str:
+        """Return ``host:port`` of its listener."""
+        return self.bootstrap
+
+    def _roles(self, controller: str) -> dict[str, str]:
+        listener = f"CONTROLLER://{controller}"
+        roles = {"process.roles": "controller", "listeners": listener, "advertised.listeners": listener}
+        if self._voters is None:
+            return {**roles, "controller.quorum.bootstrap.servers": controller}
+        voters = ",".join(f"{each}@{self.host}:{port}" for each, port in self._voters.items())
+        return {**roles, "controller.quorum.voters": voters}
+
+    def cluster_id(self) -> str:
+        return self._cluster_id

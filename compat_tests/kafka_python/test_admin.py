@@ -78,8 +78,8 @@ def test_delete_what_is_not_there(admin, name):
 def test_more_partitions(admin, make_topic):
     topic = make_topic(partitions=1)
     admin.create_partitions({topic: 4})
-    (described,) = admin.describe_topics([topic])
-    assert len(described["partitions"]) == 4
+    # Apache Kafka's metadata follow a moment later
+    eventually(lambda: admin.describe_topics([topic]), lambda described: len(described[0]["partitions"]) == 4)
     with pytest.raises(InvalidPartitionsError):
         admin.create_partitions({topic: 2})
 

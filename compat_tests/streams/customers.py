@@ -5,13 +5,15 @@ Results are computed here from the definitions of the joins and windows, not by 
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 PARTITIONS = 2
 CUSTOMERS = 6
-START_MS = 1_700_000_040_000  # a full minute
+#: A full minute of this day: changelogs of windows keep two days (compact,delete), and are given to the cleaner at any time.
+START_MS = (int(time.time()) // 60 - 12 * 60) * 60_000
 JOIN_MS, MINUTE_MS, GRACE_MS = 10_000, 60_000, 5_000
 
 Results = Counter[tuple[str, str]]

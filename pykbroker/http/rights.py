@@ -130,6 +130,7 @@ _NOTHING: Final = ()
 #: Of the schema registry, by method and path. Operations: those of Confluent's description of its authorization.
 REGISTRY: Final[Table] = {
     "GET /": _NOTHING,
+    "POST /": _NOTHING,
     "GET /schemas": _OF_READABLE,
     "GET /schemas/types": _NOTHING,
     "GET /schemas/ids/{id}": _OF_READABLE,

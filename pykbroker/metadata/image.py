@@ -144,6 +144,10 @@ class MetadataImage:
         #: Names with '.' or '_' that look alike in metrics (see ``names.collision_key``).
         self.collisions: dict[str, list[str]] = {}
 
+    def become(self, other: MetadataImage) -> None:
+        """Have what ``other`` has, as after a snapshot: readers keep this object. ``other`` is not used any more."""
+        vars(self).update(vars(other))
+
     def topic(self, name: str) -> TopicImage | None:
         return self.topics.get(name)
 

@@ -14,16 +14,15 @@ from typing import TYPE_CHECKING
 
 from pykbroker.metadata.batches import (
     MAX_RECORDS_PER_BATCH,
-    MetadataBatch,
     decode_batch,
     encode_controls,
     encode_many_records,
     encode_records,
 )
-from pykbroker.metadata.delta import MetadataDelta
 from pykbroker.metadata.image import MetadataImage
+from pykbroker.metadata.loading import Loader
 from pykbroker.metadata.quorum import Quorum, read_epoch, sets_voters, voter_controls
-from pykbroker.metadata.replay import MetadataRecord, ReplayError, replay
+from pykbroker.metadata.replay import MetadataRecord, ReplayError
 from pykbroker.metadata.snapshot import (
     SnapshotId,
     decode_snapshot,
@@ -42,8 +41,6 @@ if TYPE_CHECKING:
     from pykbroker.storage.log.reading import ReadPlan
 
 logger = logging.getLogger(__name__)
-
-_BEGIN_TRANSACTION, _END_TRANSACTION, _ABORT_TRANSACTION = 23, 24, 25
 
 
 class LocalLog:
@@ -89,7 +86,7 @@ class LocalLog:
 
         Raises WireError or ReplayError if the log is corrupt, ForeignQuorumError if it is not this node's alone.
         """
-        loader = _Loader(image, self.quorum)
+        loader = Loader(image, self.quorum.note)
         snapshots = list_snapshots(self._disk, self._directory)
         if snapshots:
             self._load_snapshot(loader, snapshots[-1])
@@ -236,40 +233,10 @@ class LocalLog:
         self._log.append_as_leader(batch, leader_epoch=self.epoch, now_ms=self._last_ms, origin=Origin.COORDINATOR)
         self._bytes_since_snapshot += len(batch)
 
-    def _load_snapshot(self, loader: _Loader, snapshot: SnapshotId) -> None:
+    def _load_snapshot(self, loader: Loader, snapshot: SnapshotId) -> None:
         data = self._disk.read(posixpath.join(self._directory, snapshot.file_name))
         for batch in decode_snapshot(data):
             loader.apply(batch)
         loader.image.offset = snapshot.offset - 1
         loader.image.epoch = snapshot.epoch
         self._snapshot_bytes = len(data)
-
-
-class _Loader:
-    """Replays batches into an image; records of a metadata transaction are applied together or not at all (KIP-868)."""
-
-    def __init__(self, image: MetadataImage, quorum: Quorum) -> None:
-        self.image = image
-        self._quorum = quorum
-        self._open: list[MetadataRecord] | None = None
-
-    def apply(self, batch: MetadataBatch) -> None:
-        self.image.epoch = batch.epoch
-        for kind, value in batch.controls:
-            self._quorum.note(kind, value)
-        for record in batch.records:
-            if record.API_KEY == _BEGIN_TRANSACTION:
-                self._open = []
-            elif record.API_KEY == _END_TRANSACTION:
-                complete, self._open = self._open or [], None
-                self._replay(complete)
-            elif record.API_KEY == _ABORT_TRANSACTION:
-                self._open = None
-            elif self._open is not None:
-                self._open.append(record)
-            else:
-                self._replay([record])
-
-    def _replay(self, records: list[MetadataRecord]) -> None:
-        for record in records:
-            replay(self.image, record, MetadataDelta())

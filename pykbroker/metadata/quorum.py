@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import posixpath
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -92,14 +93,7 @@ class Quorum:
 
     def encode_state(self, epoch: int) -> bytes:
         """The ``quorum-state`` file, in the version for the quorum's kraft.version."""
-        state: dict[str, object] = {"leaderId": self.node_id, "leaderEpoch": epoch, "votedId": -1}
-        if self.voters is None:
-            state = {"clusterId": "", **state, "appliedOffset": 0, "currentVoters": [{"voterId": self.node_id}]}
-            state["data_version"] = 0
-        else:
-            state["votedDirectoryId"] = uuid_to_str(ZERO_UUID)
-            state["data_version"] = 1
-        return json.dumps(state, separators=(",", ":")).encode()
+        return encode_state(self.node_id, epoch, None if self.voters is not None else [self.node_id])
 
     def _check(self, voters: set[int]) -> None:
         if voters != {self.node_id}:
@@ -121,6 +115,18 @@ def voter_controls(voters: VotersRecord, kraft_version: int = _DYNAMIC) -> list[
 
     version = KRaftVersionRecord(kraft_version=kraft_version)
     return [(ControlRecordType.KRAFT_VERSION, version, 0), (ControlRecordType.KRAFT_VOTERS, voters, 0)]
+
+
+def encode_state(leader_id: int, epoch: int, static_voters: Sequence[int] | None) -> bytes:
+    """The ``quorum-state`` file of a node that votes for nobody: version 0 with static voters, else version 1."""
+    state: dict[str, object] = {"leaderId": leader_id, "leaderEpoch": epoch, "votedId": -1}
+    if static_voters is None:
+        state["votedDirectoryId"] = uuid_to_str(ZERO_UUID)
+        state["data_version"] = 1
+    else:
+        voters = [{"voterId": each} for each in static_voters]
+        state = {"clusterId": "", **state, "appliedOffset": 0, "currentVoters": voters, "data_version": 0}
+    return json.dumps(state, separators=(",", ":")).encode()
 
 
 def read_epoch(disk: Disk, directory: str) -> int:

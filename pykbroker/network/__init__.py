@@ -6,4 +6,6 @@ listeners with limits, counted in ``limited.py``. ``connection.py`` parses frame
 connections share (``receive_block.py``), and claims memory for larger frames (``claim.py``). Responses leave in request
 order (``pending_responses.py``), written once per turn (``outgoing.py``); a connection that does not take its responses is
 not read from. Records of a large Fetch answer stay in their files until the client takes them (``streaming.py``).
+
+``nodes.py`` are connections to other nodes, on which ``handshake.py`` is said first.
 """

@@ -70,6 +70,15 @@ class Schema:
         found = said.get("properties") if isinstance(said, dict) else None
         return found if isinstance(found, dict) else {}
 
+    def has_rule(self, kind: str) -> bool:
+        """Whether one of its rules is of a type."""
+        if self.rule_set is None or compact(kind) not in self.rule_set:  # which is not parsed in vain
+            return False
+        said = json.loads(self.rule_set)
+        lists = said.values() if isinstance(said, dict) else ()
+        rules = (rule for each in lists if isinstance(each, list) for rule in each)
+        return any(isinstance(rule, dict) and rule.get("type") == kind for rule in rules)
+
     def as_json(self) -> dict[str, Any]:
         """Its fields in records and in answers; what is as by default is left out."""
         found: dict[str, Any] = {} if self.type == AVRO else {"schemaType": self.type}

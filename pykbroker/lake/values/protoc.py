@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def compiled(file: str, folder: Path) -> bytes:
         raise Missing(f"A .proto schema is compiled by grpcio-tools: {install_hint('schemas')}.")
     with tempfile.TemporaryDirectory(prefix="pykbroker-protoc-") as place:
         target, known = Path(place) / "schema.desc", Path(place) / "known"
-        for name, text in KNOWN_PROTOS.items():
+        for name, text in (*KNOWN_PROTOS.items(), *_types_of_google()):
             _write(known / name, text)
         with subprocess.Popen(  # noqa: S603
             [sys.executable, "-P", "-c", _PROTOC, str(_LONGEST_CPU_S), f"--proto_path={folder}", f"--proto_path={known}",
@@ -56,7 +56,8 @@ def compiled(file: str, folder: Path) -> bytes:
         if code in (-signal.SIGKILL, -signal.SIGXCPU):
             raise LakeError(f"protoc takes more than {_LONGEST_CPU_S} seconds for {file}")
         if code:
-            raise LakeError(f"protoc refused {file}: {said.decode(errors='replace').strip()}")
+            told = said.decode(errors="replace").replace(f"{folder}/", "").strip()
+            raise LakeError(f"protoc refused {file}: {told}")
         return target.read_bytes()
 
 
@@ -75,6 +76,14 @@ def compiled_texts(main: str, others: Mapping[str, str]) -> bytes:
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
+
+
+def _types_of_google() -> Iterator[tuple[str, str]]:
+    """Google's common types, such as Money's, where googleapis-common-protos is installed."""
+    spec = find_spec("google.type")
+    for folder in (spec and spec.submodule_search_locations) or ():
+        for path in Path(folder).glob("*.proto"):
+            yield f"google/type/{path.name}", path.read_text()
 
 
 def _included() -> Path:

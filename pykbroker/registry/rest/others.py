@@ -16,7 +16,8 @@ async def root(_: Call) -> dict[str, Any]:
 
 async def contexts(call: Call) -> list[str]:
     """The names of the contexts."""
-    return call.page((await call.registry.state()).contexts())
+    prefix = call.query.get("contextPrefix", "")
+    return call.page([each for each in (await call.registry.state()).contexts() if each.startswith(prefix)])
 
 
 async def delete_context(call: Call) -> None:

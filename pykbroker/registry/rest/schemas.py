@@ -26,6 +26,8 @@ async def listed(call: Call) -> list[Version]:
         if name.startswith(begin) and call.may_read(subject):
             of_subject = state.versions(subject, deleted=deleted)
             found += of_subject[-1:] if call.flag("latestOnly") else of_subject
+    if kind := call.query.get("ruleType", ""):
+        found = [each async for each in in_turns(found, at_once=1) if each.schema.has_rule(kind)]
     return call.page(found, MOST_SCHEMAS)
 
 

@@ -102,7 +102,7 @@ async def register(call: Call) -> dict[str, Any]:
     """Register a schema."""
     registration = Registration(call.new_subject, await call.schema(), call.number("id", -1), call.number("version", 0))
     found = await call.registry.register(registration, normalize=call.flag("normalize"))
-    answer = found.as_json()
+    answer = await shaped(call, found)
     del answer["subject"]
     return answer
 

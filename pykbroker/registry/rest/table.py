@@ -24,6 +24,7 @@ class RestRoute(NamedTuple):
 
 ROUTES: Final = (
     RestRoute("GET", "/", others.root),
+    RestRoute("POST", "/", others.root),
     RestRoute("GET", "/schemas", schemas.listed),
     RestRoute("GET", "/schemas/types", schemas.types),
     RestRoute("GET", "/schemas/ids/{id}", schemas.by_id),

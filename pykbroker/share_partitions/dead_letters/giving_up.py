@@ -93,15 +93,16 @@ class GivingUp:
 
     def _archiving(self, given_up: Sequence[GivenUp], since_ms: int | None) -> WaitingWork[None]:
         leader, began_ms = self._leader, self._runtime.clock.now_ms()
-        for number in range(1, _ATTEMPTS + 1):
+        for number in range(_ATTEMPTS):
+            if number:
+                yield pause_before(number, self._runtime)
+                since_ms = began_ms if since_ms is None else since_ms  # some are written
             if leader.has_ended:
                 return
             written = self._letters.write(leader, given_up, since_ms)
             yield written
             if not isinstance(written.error, KafkaError) or written.error.code != ErrorCode.KAFKA_STORAGE_ERROR:
                 break
-            yield pause_before(number, self._runtime)
-            since_ms = began_ms if since_ms is None else since_ms  # some are written
         if leader.has_ended:
             return
         if written.error is not None:

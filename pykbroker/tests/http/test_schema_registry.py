@@ -416,3 +416,17 @@ def test_the_paths_of_apicurio(client: Client) -> None:
     assert client.code("GET", f"{api}/groups/other/artifacts/q/meta") == (404, 404)
     assert client.code("POST", f"{api}/groups/default/artifacts", INT, Content_Type="application/json") == (404, 404)
     assert client.code("POST", "/subjects/s/versions", INT, Content_Type="application/x-protobuf") == (415, 415)
+
+
+def test_filters_and_formats_of_the_description(client: Client) -> None:
+    rules = {"domainRules": [{"name": "n", "kind": "CONDITION", "type": "CEL", "mode": "WRITE"}]}
+    client.ask("POST", "/subjects/a/versions", {"schema": INT})
+    client.ask("POST", "/subjects/b/versions", {"schema": '"int"', "ruleSet": rules})
+    assert [each["subject"] for each in client.ask("GET", "/schemas?ruleType=CEL")[1]] == ["b"]
+    assert client.ask("GET", "/schemas?ruleType=n") == (200, [])
+    client.ask("POST", "/subjects/:.one:a/versions", {"schema": INT})
+    assert client.ask("GET", "/contexts?contextPrefix=.o") == (200, [".one"])
+    proto = {"schema": 'syntax = "proto3"; message P {}', "schemaType": "PROTOBUF"}
+    serialized = client.ask("POST", "/subjects/p/versions?format=serialized", proto)[1]["schema"]
+    assert serialized == client.ask("GET", "/subjects/p/versions/1?format=serialized")[1]["schema"]
+    assert client.ask("POST", "/", {}) == client.ask("GET", "/") == (200, {})

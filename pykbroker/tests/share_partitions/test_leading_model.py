@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from pykbroker.controller.feature_updates import FeatureUpdate, UpgradeType
 from pykbroker.controller.topics import NewTopic
 from pykbroker.metadata.image import TOPIC_RESOURCE
 from pykbroker.metadata.names import SHARE_GROUP_STATE
@@ -20,8 +21,15 @@ from pykbroker.share_partitions.states import Acknowledge
 from pykbroker.storage.compaction.cleaning import clean
 from pykbroker.tests.kit.depth import examples
 from pykbroker.tests.kit.metadata import alteration
-from pykbroker.tests.kit.share_groups import ShareCluster, ShareMember, lose_writes
+from pykbroker.tests.kit.share_groups import SHARE_GROUP, ShareCluster, ShareMember, lose_writes
 from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.message import Message
+from pykbroker.wire.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsRequestPartition,
+    AlterShareGroupOffsetsRequestTopic,
+)
+from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
 from pykbroker.wire.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -78,7 +86,8 @@ class ShareGroupModel(RuleBasedStateMachine):
         self.world.configure("share.isolation.level", "read_committed" if committed else "read_uncommitted")
         self.world.joined()
         self.records: list[Kept] = []
-        self.log_start = 0
+        #: Letters of what had the names before are older.
+        self.log_start = self.letters_before = 0
         self.sessions_end()
 
     def leader(self) -> int:
@@ -286,14 +295,16 @@ class ShareGroupModel(RuleBasedStateMachine):
     def letters(self) -> Counter[int]:
         log = self.world.partition(LETTERS).log
         found = [each for header, batch in log.batches() for each in decode_records(batch, header=header)]
-        return Counter(int(dict(each.headers)["__dlq.errors.offset"] or b"") for each in found)
+        of_now = [each for each in found if each.offset >= self.letters_before]
+        return Counter(int(dict(each.headers)["__dlq.errors.offset"] or b"") for each in of_now)
 
     def start_offset(self) -> int:
         states = [
             state
             for broker in self.world.cluster.brokers.values()
             for loaded in broker.shares.shards.loaded.values()
-            for state in loaded.shard.states.values()
+            for key, state in loaded.shard.states.items()
+            if key.topic_id == self.world.topic_id
         ]
         return max((state.start_offset for state in states), default=0)
 
@@ -382,6 +393,96 @@ class OvertakenModel(ShareGroupModel):
         self.world.finished(self.world.controller.alter_configs([change], broker_id=1))
 
 
+class UsedAgainModel(ShareGroupModel):
+    """Names are used again while members have records: the topic is made anew, the group is deleted, begins elsewhere, loses its letters
+    for a while, and the level of share groups falls.
+    """
+
+    #: Whether the group has no dead-letter topic.
+    off = False
+
+    @rule()
+    def make_the_topic_again(self) -> None:
+        """What members have of the former one is nobody's; their sessions go on."""
+        self.settle()
+        self.world.delete_topic("t")
+        self.settle()
+        self.world.topic_id = self.world.create(NewTopic("t", 1, 2))
+        self.log_start = 0
+        self.begin_again([])
+
+    @rule()
+    def make_the_group_again(self) -> None:
+        self.leave_all()
+        answer = self.ask_coordinator(DeleteGroupsRequest([SHARE_GROUP]), 2)
+        assert [each.error_code for each in answer.results] == [ErrorCode.NONE]
+        # After a kill there may be deleted records again, which the group does not begin with.
+        gone = [Kept(ANYTHING, may_lack_letter=True) for _ in range(self.log_start)]
+        self.begin_again(gone + [Kept() for _ in self.records[self.log_start :]])
+
+    @precondition(lambda self: self.records)
+    @rule(data=st.data())
+    def begin_elsewhere(self, data: st.DataObject) -> None:
+        self.leave_all()
+        at = data.draw(st.integers(self.log_start, len(self.records)))
+        wanted = [AlterShareGroupOffsetsRequestTopic("t", [AlterShareGroupOffsetsRequestPartition(0, at)])]
+        answer = self.ask_coordinator(AlterShareGroupOffsetsRequest(SHARE_GROUP, wanted), 0)
+        assert answer.responses[0].partitions[0].error_code == ErrorCode.NONE
+        self.begin_again([Kept(frozenset({DONE if offset < at else OPEN})) for offset in range(len(self.records))])
+
+    @rule(off=st.booleans())
+    def switch_letters(self, off: bool) -> None:
+        self.settle()
+        self.world.configure("errors.deadletterqueue.topic.name", "" if off else LETTERS)
+        self.off = off
+
+    def became(self, record: Kept, kind: Acknowledge) -> None:
+        super().became(record, kind)
+        record.may_lack_letter |= self.off
+
+    @rule(up_at_once=st.booleans())
+    def fall_to_level_0(self, up_at_once: bool) -> None:
+        """What is acquired is forgotten, as if it had not been."""
+        for level in (0, 2):
+            kind = UpgradeType.UPGRADE if level else UpgradeType.UNSAFE_DOWNGRADE
+            update = FeatureUpdate("share.version", level, kind)
+            self.world.finished(self.world.controller.update_features([update], static_min_isr=1, validate_only=False))
+            if not up_at_once:
+                self.settle()
+        self.settle()
+        self.connections_are_lost()
+
+    def connections_are_lost(self) -> None:
+        """A session that is left would hold what the group had before."""
+        for member in self.members.values():
+            if member.peer.when_lost is not None:
+                member.peer.lose()
+        self.settle()
+        self.sessions_end()
+
+    def leave_all(self) -> None:
+        for name in MEMBERS:
+            self.leave(name, lost=False)
+        self.world.heartbeat("m", -1)
+        self.settle()
+
+    def begin_again(self, records: list[Kept]) -> None:
+        self.world.joined()
+        self.settle()
+        self.records = records
+        self.letters_before = self.world.partition(LETTERS).log_end_offset
+        self.connections_are_lost()
+
+    def ask_coordinator(self, request: Message, version: int) -> Any:
+        waiting = self.world.post(request, version, broker=self.world.coordinator(SHARE_GROUP))
+        for _ in range(60):
+            self.settle()
+            if waiting.done:
+                return waiting.value
+            self.world.advance(20)
+        raise AssertionError("no answer")
+
+
 ShareGroupModel.TestCase.settings = settings(
     max_examples=EXAMPLES or examples(20),
     stateful_step_count=30,
@@ -392,3 +493,5 @@ ShareGroupModel.TestCase.settings = settings(
 TestShareGroupModel = ShareGroupModel.TestCase
 OvertakenModel.TestCase.settings = settings(ShareGroupModel.TestCase.settings, max_examples=EXAMPLES or examples(8))
 TestOvertakenModel = OvertakenModel.TestCase
+UsedAgainModel.TestCase.settings = settings(ShareGroupModel.TestCase.settings, max_examples=EXAMPLES or examples(8))
+TestUsedAgainModel = UsedAgainModel.TestCase

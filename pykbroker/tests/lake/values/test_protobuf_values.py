@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from decimal import Decimal
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,19 @@ message Paid {
     own = {"confluent/meta.proto": 'syntax = "proto3"; package confluent; message Own {}'}
     with pytest.raises(LakeError, match=r"confluent\.message_meta"):
         compiled_texts(text, own)
+
+
+@pytest.mark.skipif(find_spec("google.type") is None, reason="googleapis-common-protos is not installed")
+def test_the_common_types_of_google_are_brought_too() -> None:
+    text = 'syntax = "proto3";\nimport "google/type/money.proto";\nmessage Paid { google.type.Money sum = 1; }'
+    assert (
+        ProtobufSchema(compiled_texts(text, {})).named("Paid").fields[0].message_type.full_name == "google.type.Money"
+    )
+    with pytest.raises(
+        LakeError,
+        match=r"^protoc refused pykbroker_value.proto: google/api/http.proto: File not found.\npykbroker_value",
+    ):
+        compiled_texts('syntax = "proto3";\nimport "google/api/http.proto";', {})
 
 
 def test_modules_where_the_process_stands_are_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

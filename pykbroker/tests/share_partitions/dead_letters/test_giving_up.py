@@ -297,6 +297,22 @@ def test_one_letter_for_each_record_whenever_the_disk_is_full(turns: int) -> Non
     assert [each[2] for each in share_state(world).batches] in ([ARCHIVED], [])
 
 
+def test_a_disk_that_stays_full_is_asked_ten_times(caplog: pytest.LogCaptureFixture) -> None:
+    """After the tenth time there is nothing to wait for."""
+    world = with_topic(started())
+    member = ShareMember(world)
+    world.produce(2)
+    member.acquired()
+    member.post_acknowledge(0, 1, REJECT)
+    assert [each[2] for each in share_state(world).batches] == [ARCHIVING]
+    with world.full_disk():
+        for passed_s in (0, 1, 2, 4, 8, 16, 30, 30, 30, 30):
+            assert "without dead letters" not in caplog.text
+            world.advance(passed_s * 1000)
+            world.settle()
+        assert "0-1 without dead letters" in caplog.text
+
+
 @pytest.mark.parametrize("codec", ["producer", "gzip"])
 def test_what_a_killed_broker_has_written_is_found_among_other_letters(codec: str) -> None:
     world = with_topic(started(copies=True), compression_type=codec)

@@ -1,0 +1,1 @@
+"""What joins a controller quorum of Apache Kafka, beside real controllers."""

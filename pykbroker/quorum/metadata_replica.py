@@ -1,0 +1,155 @@
+"""A copy of the metadata log, and the image that it gives, in the files of Apache Kafka (KIP-595, KIP-630).
+
+The image has what is below the high watermark, and of a metadata transaction all or nothing. Neither the log nor the image is needed to
+survive a crash whole: others have the log, and what is missing is fetched again.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pykbroker.metadata.batches import decode_batch
+from pykbroker.metadata.comparison import compared
+from pykbroker.metadata.delta import MetadataDelta
+from pykbroker.metadata.image import MetadataImage
+from pykbroker.metadata.loading import Loader
+from pykbroker.metadata.quorum import QUORUM_STATE, encode_state, read_epoch
+from pykbroker.metadata.snapshot import SnapshotId, decode_snapshot, list_snapshots, remove_older, write_snapshot
+from pykbroker.storage.checkpoints import replace_file
+from pykbroker.wire.control_records import ControlRecordType
+
+if TYPE_CHECKING:
+    from pykbroker.storage.disk import Disk
+    from pykbroker.storage.log.log import Log
+    from pykbroker.wire.primitives import Buffer
+
+#: What one step applies, or one batch where that has more: others see all of a batch or nothing.
+_RECORDS_OF_A_STEP = 100
+
+
+class MetadataReplica:
+    """``load`` first. ``log`` is that of the partition ``__cluster_metadata-0`` in ``directory``; nobody else changes it, or ``image``.
+    ``checkpoint`` writes the log's checkpoints, which a log that was cut needs before anything is appended to it.
+    """
+
+    def __init__(
+        self, log: Log, disk: Disk, directory: str, image: MetadataImage, checkpoint: Callable[[], None]
+    ) -> None:
+        self.image = image
+        self._log = log
+        self._disk = disk
+        self._directory = directory
+        self._checkpoint = checkpoint
+        self._loader = Loader(image, partial(_note, image))
+        self._snapshot = SnapshotId(0, 0)
+        #: The offset up to which batches have reached the image, or wait for the end of their transaction.
+        self._applied = 0
+
+    @property
+    def start_offset(self) -> int:
+        """The first offset in the log; a snapshot has what is before it."""
+        return self._log.log_start_offset
+
+    @property
+    def end_offset(self) -> int:
+        """See ``ObservedLog``."""
+        return self._log.log_end_offset
+
+    @property
+    def last_epoch(self) -> int:
+        """See ``ObservedLog``."""
+        return max(self._log.epochs.latest, self._snapshot.epoch)
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        """See ``ObservedLog``."""
+        return self._log.end_offset_for_epoch(epoch)
+
+    @property
+    def snapshot(self) -> SnapshotId:
+        """The newest snapshot, which has committed records only; 0 for both if there is none."""
+        return self._snapshot
+
+    @property
+    def known_epoch(self) -> int:
+        """The last leader epoch that this node knew."""
+        return max(read_epoch(self._disk, self._directory), self.last_epoch)
+
+    def load(self) -> None:
+        """Bring the image to the newest snapshot; what the log has after it waits until it is known to be committed. A log that does not
+        reach the snapshot is dropped: a crash came between both. Raises WireError or ReplayError if the snapshot is corrupt.
+        """
+        snapshots = list_snapshots(self._disk, self._directory)
+        if snapshots:
+            path = posixpath.join(self._directory, snapshots[-1].file_name)
+            self.install(snapshots[-1], self._filled(snapshots[-1], self._disk.read(path)))
+        if not self._log.log_start_offset <= self._snapshot.offset <= self._log.log_end_offset:
+            self._log.start_over(self._snapshot.offset)
+            self._checkpoint()
+
+    def note_leader(self, leader_id: int, epoch: int, static_voters: Sequence[int] | None) -> None:
+        """Write ``quorum-state``."""
+        path = posixpath.join(self._directory, QUORUM_STATE)
+        replace_file(self._disk, path, encode_state(leader_id, epoch, static_voters))
+
+    def append(self, records: Buffer, leader_epoch: int, now_ms: int) -> None:
+        """Append what was fetched in ``leader_epoch``. Raises what ``Log.append_as_follower`` raises."""
+        self._log.append_as_follower(records, leader_epoch=leader_epoch, now_ms=now_ms)
+
+    def truncate(self, offset: int) -> None:
+        """Cut the log, and sync that. What is cut has not reached the image. In any thread; nothing is appended meanwhile."""
+        self._log.truncate_to(offset)
+        self._checkpoint()
+
+    def write_snapshot(self, snapshot: SnapshotId, data: bytes) -> MetadataImage:
+        """Put a fetched snapshot in place of the log; the image that it gives, to ``install``. In any thread. Raises WireError or
+        ReplayError if it is corrupt: nothing has changed then.
+        """
+        fresh = self._filled(snapshot, data)
+        write_snapshot(self._disk, self._directory, snapshot, data)
+        self._log.start_over(snapshot.offset)
+        self._checkpoint()
+        remove_older(self._disk, self._directory, snapshot)
+        return fresh
+
+    def apply(self, high_watermark: int) -> tuple[MetadataDelta, int]:
+        """Bring the image some batches nearer to the high watermark; what changed, and the number of records, 0 when there is no more.
+        Raises WireError or ReplayError.
+        """
+        self._log.commit_to(high_watermark)
+        delta, image, count = MetadataDelta(), self.image, 0
+        for header, data in self._log.batches(self._applied):
+            if header.last_offset >= high_watermark or count >= _RECORDS_OF_A_STEP:
+                break
+            self._loader.apply(decode_batch(header, data), delta)
+            self._applied = header.last_offset + 1
+            count += header.record_count
+            if not self._loader.in_transaction:
+                image.offset = header.last_offset
+        return delta, count
+
+    def _filled(self, snapshot: SnapshotId, data: bytes) -> MetadataImage:
+        image = MetadataImage(self.image.cluster_id)
+        loader = Loader(image, partial(_note, image))
+        for batch in decode_snapshot(data):
+            loader.apply(batch)
+        image.offset, image.epoch = snapshot.offset - 1, snapshot.epoch
+        return image
+
+    def install(self, snapshot: SnapshotId, fresh: MetadataImage) -> MetadataDelta:
+        """Bring the image to a snapshot that has been written; what changed."""
+        delta = compared(self.image, fresh)
+        self.image.become(fresh)
+        self._loader = Loader(self.image, partial(_note, self.image))
+        self._snapshot, self._applied = snapshot, snapshot.offset
+        return delta
+
+
+def _note(image: MetadataImage, kind: ControlRecordType, value: bytes) -> None:
+    """Note a control record: an observer needs kraft.version of them, and learns the leader from answers."""
+    if kind is ControlRecordType.KRAFT_VERSION:
+        from pykbroker.wire.internal.kraft_version_record import KRaftVersionRecord
+
+        image.kraft_version = KRaftVersionRecord.decode(value, 0, 0)[0].kraft_version
