@@ -1,4 +1,4 @@
-"""A node of ours beside controllers of Apache Kafka: it observes the metadata log, on this process's loop."""
+"""A node of ours beside controllers of Apache Kafka: it observes the metadata log and registers, on this process's loop."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import MappingProxyType
+from uuid import uuid4
 
 from pykbroker.controller.start import LOG_CONFIG
+from pykbroker.metadata.features import CURRENT
 from pykbroker.metadata.ids import CLUSTER_METADATA_ID
-from pykbroker.metadata.image import MetadataImage
+from pykbroker.metadata.image import Endpoint, MetadataImage
 from pykbroker.metadata.names import CLUSTER_METADATA
 from pykbroker.network.nodes import NodeConnections
+from pykbroker.quorum.controller_session import ControllerSession, RegisteredNode
 from pykbroker.quorum.metadata_replica import MetadataReplica
 from pykbroker.quorum.observer import Address, Observer
 from pykbroker.quorum.observing import Identity, MetadataObserver
@@ -28,6 +31,8 @@ CONFIG = MappingProxyType(
         "controller.quorum.fetch.snapshot.max.bytes": 2_000,  # so that a snapshot has pieces
         "controller.quorum.request.timeout.ms": 2000,
         "controller.quorum.retry.backoff.ms": 20,
+        "broker.heartbeat.interval.ms": 500,
+        "broker.session.timeout.ms": 3000,
     }
 )
 #: A guard against waiting for ever.
@@ -44,13 +49,19 @@ class OurNode:
         self.servers = [Address(host, int(port)) for host, _, port in (each.partition(":") for each in servers)]
         #: The sentences with which the observer ended.
         self.failures: list[str] = []
+        self.session: ControllerSession | None = None
 
     def start(self) -> None:
         loop = asyncio.get_running_loop()
         disk, clock = RealDisk(), SystemClock()
         self.folder.mkdir(exist_ok=True)
         self.logs = LogManager(
-            self.folder, disk, clock, node_id=self.node_id, cluster_id=self.cluster_id, random=random.Random(1)
+            self.folder,
+            disk,
+            clock,
+            node_id=self.node_id,
+            cluster_id=self.cluster_id,
+            random=random.Random(str(self.folder)),
         )
         self.logs.load()
         self.runtime = Runtime(clock, random.Random(2))
@@ -77,8 +88,28 @@ class OurNode:
         self.observing.subscribe(lambda image, delta: self._look())
         self.observing.start()
 
+    def register(self, previous_epoch: int = -1, patience_ms: int = 60_000) -> ControllerSession:
+        """Begin a session with the controllers, or give up after ``patience_ms``; nothing listens where it says."""
+        directories = [uuid_from_str(each) for each in self.logs.directory_ids]
+        endpoints = [Endpoint("PLAINTEXT", "127.0.0.1", 9092)]
+        node = RegisteredNode(
+            self.node_id, self.cluster_id, uuid4().bytes, endpoints, directories, CURRENT, None, previous_epoch
+        )
+        self.session = ControllerSession(
+            node,
+            self.observing,
+            self.connections,
+            self.runtime,
+            {**CONFIG, "initial.broker.registration.timeout.ms": patience_ms},
+            lambda state: self._look(),
+        )
+        self.session.start()
+        return self.session
+
     def stop(self) -> None:
         """As a crash, but for what the disk has."""
+        if self.session is not None:
+            self.session.end()
         self.observing.end()
         self.connections.close()
         self.logs.shutdown()

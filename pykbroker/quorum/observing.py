@@ -104,6 +104,11 @@ class MetadataObserver:
         self._complained: set[Address] = set()
         self._ended = False
 
+    @property
+    def offset(self) -> int:
+        """The offset of the last record that the image has."""
+        return self._copy.image.offset
+
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Call ``subscriber(image, delta)`` after each change of the image. Returns the function that ends it."""
         self._subscribers.append(subscriber)

@@ -23,6 +23,7 @@ INVALID_SUBJECT: Final = 42208
 TOO_LARGE: Final = 42209
 CONTEXT_NOT_EMPTY: Final = 42211
 STORE: Final = 50001
+UNKNOWN_LEADER: Final = 50004
 
 
 class RegistryError(Exception):

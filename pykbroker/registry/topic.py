@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from pykbroker.controller.topics import NewTopic
 from pykbroker.partitions.internal_records import CoordinatorBatch
 from pykbroker.process.life import LifeEnded
-from pykbroker.registry.errors import STORE, TOO_LARGE, RegistryError
+from pykbroker.registry.errors import STORE, TOO_LARGE, UNKNOWN_LEADER, RegistryError
+from pykbroker.registry.others import GROUP, another_leads
 from pykbroker.registry.records import Change, Unreadable, decode, encode
 from pykbroker.registry.state import RegistryState
 from pykbroker.registry.turns import in_turns
@@ -68,9 +69,13 @@ class SchemasTopic:
 
     async def append(self, changes: Sequence[Change], state: RegistryState) -> None:
         """Append changes that were decided on ``state``, as one batch; returns when they are committed. Raises RegistryError, also if the
-        state is that of another life of the cluster.
+        state is that of another life of the cluster, and while another registry leads.
         """
         cluster = self._cluster()
+        if another_leads(cluster):
+            raise RegistryError(
+                UNKNOWN_LEADER, f"Another schema registry leads, which has joined the group {GROUP}: ask it"
+            )
         if state is not self._state or cluster.partition(TOPIC, 0) is not self._partition:
             raise RegistryError(STORE, "The brokers were reset meanwhile")
         try:

@@ -1,0 +1,210 @@
+"""A broker's session with the controllers: sends what ``lifecycle.py`` decides to the leader that the observer knows."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from pykbroker.quorum.lifecycle import BrokerState, HeartbeatAnswer, NextAsk, RegistrationLifecycle
+from pykbroker.runtime.waits import Deferred, attempt
+from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages import broker_registration as registrations
+from pykbroker.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from pykbroker.wire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
+
+if TYPE_CHECKING:
+    from pykbroker.metadata.delta import MetadataDelta
+    from pykbroker.metadata.features import Features
+    from pykbroker.metadata.image import Endpoint, MetadataImage
+    from pykbroker.quorum.observing import MetadataObserver, Nodes
+    from pykbroker.runtime.runtime import Runtime
+    from pykbroker.wire.message import Message
+
+log = logging.getLogger(__name__)
+
+R = TypeVar("R", bound="Message")
+
+#: The pause after a failure, which doubles up to the second (BrokerLifecycleManager's resend backoff).
+_PAUSE_MS, _LONGEST_PAUSE_MS = 100, 1000
+#: Directories are named since version 2, which every controller has that writes metadata.version 3.7 or later.
+_LOWEST_REGISTRATION = 2
+
+
+class RegisteredNode(NamedTuple):
+    """What a broker registers with. ``incarnation_id`` is random, and another one after each start."""
+
+    node_id: int
+    cluster_id: str
+    incarnation_id: bytes
+    endpoints: Sequence[Endpoint]
+    log_dirs: Sequence[bytes]
+    features: Features
+    rack: str | None = None
+    #: The epoch in the marker of its last clean shutdown; -1 if it did not stop cleanly, or synced less than it acknowledged.
+    previous_epoch: int = -1
+
+
+class ControllerSession:
+    """``start`` it while the observer follows the log. ``changed`` is called after each change of ``lifecycle.state``. With ``config`` of
+    broker settings.
+    """
+
+    def __init__(
+        self,
+        node: RegisteredNode,
+        observing: MetadataObserver,
+        nodes: Nodes,
+        runtime: Runtime,
+        config: Mapping[str, Any],
+        changed: Callable[[BrokerState], None],
+    ) -> None:
+        self._node = node
+        self._observing = observing
+        self._nodes = nodes
+        self._runtime = runtime
+        self._interval_ms = config["broker.heartbeat.interval.ms"]
+        self._limit_ms = config["broker.session.timeout.ms"] / 2
+        self._changed = changed
+        deadline_ms = self._now_ms() + config["initial.broker.registration.timeout.ms"]
+        self.lifecycle = RegistrationLifecycle(node.node_id, deadline_ms)
+        self._pause_ms = _PAUSE_MS
+        #: Counts the requests, so that of an answer and a pause each goes on once.
+        self._number = 0
+        self._is_waiting = False
+        self._ended = False
+        self._unsubscribe = observing.subscribe(self._follow)
+
+    def start(self) -> None:
+        """Register."""
+        self._ask()
+
+    def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
+        """The broker has caught up when it sees its own registration."""
+        del delta
+        broker = image.brokers.get(self._node.node_id)
+        if self.lifecycle.state is BrokerState.STARTING and broker is not None and broker.epoch == self.lifecycle.epoch:
+            self._hasten()
+
+    def ready(self) -> None:
+        """The logs are recovered: be unfenced."""
+        self.lifecycle.ready = True
+        self._hasten()
+
+    def begin_shutdown(self) -> None:
+        """Have the controller move what the broker leads; the state is SHUTTING_DOWN when it may end."""
+        following = self.lifecycle.begin_shutdown()
+        self._changed(self.lifecycle.state)
+        if following is NextAsk.AT_ONCE:
+            self._hasten()
+
+    def end(self) -> None:
+        """Ask nothing any more, without a word. Harmless when repeated."""
+        if not self._ended:
+            self._ended = True
+            self._unsubscribe()
+
+    def _now_ms(self) -> float:
+        return self._runtime.clock.monotonic() * 1000
+
+    def _hasten(self) -> None:
+        """Do not wait for the end of a pause; an answer under way is waited for."""
+        if self._is_waiting:
+            self._ask()
+
+    def _ask(self) -> None:
+        self._is_waiting = False
+        if self._ended:
+            return
+        self._number += 1
+        if self.lifecycle.is_registered:
+            self._send(self._heartbeat(), BrokerHeartbeatResponse, 0, self._heartbeat_answered)
+        else:
+            self._send(self._registration(), BrokerRegistrationResponse, _LOWEST_REGISTRATION, self._registered)
+
+    def _send(self, request: Message, response: type[R], lowest: int, then: Callable[[R], NextAsk]) -> None:
+        address = self._observing.observer.leader
+        if address is None:
+            self._go_on(self.lifecycle.failed("no controller that leads is reached", self._now_ms()))
+            return
+
+        def answered(done: Deferred[R]) -> None:
+            if not self._ended:
+                failed = done.error is not None
+                now_ms = self._now_ms()
+                self._go_on(self.lifecycle.failed(str(done.error), now_ms) if failed else then(done.value))
+
+        sent = attempt(self._nodes.ask, address, request, response, self._limit_ms, lowest)
+        sent.fold(answered).or_log("a request to the controller")
+
+    def _registered(self, answer: BrokerRegistrationResponse) -> NextAsk:
+        following = self.lifecycle.registered(answer.error_code, answer.broker_epoch, self._now_ms())
+        if self.lifecycle.is_registered:
+            self._pause_ms = _PAUSE_MS
+            log.info("Registered with the controllers, broker epoch %d", answer.broker_epoch)
+        elif answer.error_code != ErrorCode.NOT_CONTROLLER:
+            log.info("The controllers answer the registration with %s", ErrorCode(answer.error_code).name)
+        return following
+
+    def _heartbeat_answered(self, answer: BrokerHeartbeatResponse) -> NextAsk:
+        before = self.lifecycle.state
+        if not answer.error_code:
+            self._pause_ms = _PAUSE_MS
+        content = HeartbeatAnswer(answer.error_code, answer.is_caught_up, answer.is_fenced, answer.should_shut_down)
+        following = self.lifecycle.heartbeat_answered(content, self._now_ms())
+        if self.lifecycle.state is not before:
+            log.info("The broker's state is %s", self.lifecycle.state.name)
+            self._changed(self.lifecycle.state)
+        return following
+
+    def _go_on(self, following: NextAsk) -> None:
+        if self._ended:
+            return
+        if following is NextAsk.BACK_OFF:
+            self._rest(self._pause_ms)
+            self._pause_ms = min(2 * self._pause_ms, _LONGEST_PAUSE_MS)
+        elif following is NextAsk.AT_ONCE:
+            self._ask()
+        elif following is NextAsk.INTERVAL:
+            self._rest(self._interval_ms)
+        else:
+            self.end()
+            self._changed(self.lifecycle.state)
+
+    def _rest(self, ms: float) -> None:
+        number = self._number
+        self._is_waiting = True
+
+        def over() -> None:
+            if self._is_waiting and self._number == number:
+                self._ask()
+
+        self._runtime.client_timers.after(ms, over)
+
+    def _registration(self) -> BrokerRegistrationRequest:
+        node = self._node
+        listeners = [
+            registrations.Listener(each.listener, each.host, each.port, each.security_protocol)
+            for each in node.endpoints
+        ]
+        features = [registrations.Feature(name, low, high) for name, (low, high) in node.features.ranges.items()]
+        return BrokerRegistrationRequest(
+            broker_id=node.node_id,
+            cluster_id=node.cluster_id,
+            incarnation_id=node.incarnation_id,
+            listeners=listeners,
+            features=features,
+            rack=node.rack,
+            log_dirs=sorted(node.log_dirs),
+            previous_broker_epoch=node.previous_epoch,
+        )
+
+    def _heartbeat(self) -> BrokerHeartbeatRequest:
+        lifecycle = self.lifecycle
+        return BrokerHeartbeatRequest(
+            broker_id=self._node.node_id,
+            broker_epoch=lifecycle.epoch,
+            current_metadata_offset=self._observing.offset,
+            want_fence=not lifecycle.ready,
+            want_shut_down=lifecycle.wants_shutdown,
+        )

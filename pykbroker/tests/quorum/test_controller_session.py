@@ -1,0 +1,181 @@
+"""A session with our own controller, which takes brokers of other processes, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pykbroker.controller.controller import Controller
+from pykbroker.controller.topics import NewTopic
+from pykbroker.metadata.features import CURRENT
+from pykbroker.metadata.image import Endpoint
+from pykbroker.quorum.controller_session import ControllerSession, RegisteredNode
+from pykbroker.quorum.lifecycle import BrokerState
+from pykbroker.quorum.observer import Address
+from pykbroker.runtime.waits import Deferred
+from pykbroker.tests.kit.metadata import created, make_replicating_controller
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
+from pykbroker.wire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
+
+CONFIG = {
+    "broker.heartbeat.interval.ms": 2000,
+    "broker.session.timeout.ms": 9000,
+    "initial.broker.registration.timeout.ms": 60_000,
+}
+ADDRESS = Address("c1", 9093)
+NODE = 4
+
+
+class OurQuorum:
+    """A controller as the nodes that a session asks, and as the observer that knows where it is."""
+
+    def __init__(self) -> None:
+        self.controller: Controller = make_replicating_controller(1)
+        self.runtime = self.controller._runtime
+        self.leader: Address | None = ADDRESS
+        #: Whether requests are not answered, and those that came.
+        self.silent = False
+        self.asked: list[Any] = []
+        self.subscribers = 0
+
+    # The observer
+
+    @property
+    def observer(self) -> OurQuorum:
+        return self
+
+    @property
+    def offset(self) -> int:
+        return self.controller.image.offset
+
+    def subscribe(self, subscriber: Any) -> Any:
+        self.subscribers += 1
+        unsubscribe = self.controller.subscribe(subscriber)
+
+        def end() -> None:
+            self.subscribers -= 1
+            unsubscribe()
+
+        return end
+
+    # The nodes
+
+    def ask(self, address: Address, request: Any, response: Any, limit_ms: float, lowest: int = 0) -> Deferred[Any]:
+        assert (address, limit_ms) == (ADDRESS, 4500)
+        self.asked.append(request)
+        if self.silent:
+            return Deferred.failed(KafkaError(ErrorCode.NETWORK_EXCEPTION, "silence"))
+        if isinstance(request, BrokerRegistrationRequest):
+            registered = self.controller.register_broker(request, 4)
+            epoch = registered.map(lambda epoch: BrokerRegistrationResponse(broker_epoch=epoch))
+            return epoch.recover(KafkaError, lambda error: response(error_code=error.code))
+        assert isinstance(request, BrokerHeartbeatRequest)
+        return self.controller.broker_heartbeat(request).recover(
+            KafkaError, lambda error: response(error_code=error.code)
+        )
+
+    def pass_ms(self, ms: int) -> None:
+        """Let time go by, in steps."""
+        for _ in range(ms // 50):
+            self.runtime.clock.advance(50)  # type: ignore[attr-defined]
+            self.runtime.timers.run_due()
+            while self.runtime.wake_queue:
+                self.runtime.wake_queue.run()
+
+
+@pytest.fixture
+def quorum() -> OurQuorum:
+    return OurQuorum()
+
+
+def session(quorum: OurQuorum, incarnation: int = 1, previous_epoch: int = -1) -> ControllerSession:
+    node = RegisteredNode(
+        NODE,
+        quorum.controller.image.cluster_id,
+        bytes([incarnation] * 16),
+        [Endpoint("PLAINTEXT", "b4", 9092)],
+        [bytes([NODE] * 16)],
+        CURRENT,
+        "rack",
+        previous_epoch,
+    )
+    states: list[BrokerState] = []
+    started = ControllerSession(node, quorum, quorum, quorum.runtime, CONFIG, states.append)  # type: ignore[arg-type]
+    started.start()
+    quorum.pass_ms(50)
+    return started
+
+
+def test_a_broker_is_registered_and_unfenced_when_it_is_ready(quorum: OurQuorum) -> None:
+    broker = session(quorum)
+    quorum.pass_ms(500)
+    image = quorum.controller.image
+    assert broker.lifecycle.state is BrokerState.RECOVERY
+    assert (image.brokers[NODE].fenced, image.brokers[NODE].rack) == (True, "rack")
+    broker.ready()
+    quorum.pass_ms(100)
+    assert broker.lifecycle.state is BrokerState.RUNNING
+    assert not image.brokers[NODE].fenced
+    before = len(quorum.asked)
+    quorum.pass_ms(6000)
+    assert len(quorum.asked) == before + 3
+
+
+def test_without_an_answer_it_asks_more_and_more_seldom(quorum: OurQuorum) -> None:
+    quorum.silent = True
+    broker = session(quorum)
+    quorum.pass_ms(10_000)
+    assert 10 <= len(quorum.asked) <= 14
+    quorum.leader = None
+    quorum.pass_ms(60_000)
+    assert broker.lifecycle.state is BrokerState.SHUTTING_DOWN
+    assert broker.lifecycle.reason == "no controller that leads is reached"
+    count = len(quorum.asked)
+    quorum.silent, quorum.leader = False, ADDRESS
+    quorum.pass_ms(10_000)
+    assert len(quorum.asked) == count
+
+
+def test_another_incarnation_waits_for_the_end_of_the_session(quorum: OurQuorum) -> None:
+    first = session(quorum)
+    first.ready()
+    quorum.pass_ms(1000)
+    first.end()
+    first.end()
+    second = session(quorum, 2)
+    second.ready()
+    assert not second.lifecycle.is_registered
+    quorum.pass_ms(12_000)
+    assert second.lifecycle.state is BrokerState.RUNNING
+    assert second.lifecycle.epoch > first.lifecycle.epoch
+
+
+def test_a_broker_that_was_unregistered_registers_again(quorum: OurQuorum) -> None:
+    broker = session(quorum)
+    broker.ready()
+    quorum.pass_ms(1000)
+    epoch = broker.lifecycle.epoch
+    assert quorum.controller.unregister_broker(NODE).done
+    quorum.pass_ms(4000)
+    assert broker.lifecycle.state is BrokerState.RUNNING
+    assert broker.lifecycle.epoch > epoch
+
+
+def test_a_controlled_shutdown(quorum: OurQuorum) -> None:
+    broker = session(quorum)
+    broker.ready()
+    quorum.pass_ms(1000)
+    (result,) = created(quorum.controller, NewTopic("t", assignments=[(0, [NODE, 1])]))
+    assert result.error is None
+    broker.begin_shutdown()
+    quorum.pass_ms(2000)
+    assert broker.lifecycle.state is BrokerState.SHUTTING_DOWN
+    assert not broker.lifecycle.reason
+    assert not quorum.subscribers
+    image = quorum.controller.image
+    assert image.brokers[NODE].fenced
+    partition = image.partition("t", 0)
+    assert partition is not None
+    assert partition.leader == 1
