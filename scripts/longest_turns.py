@@ -43,6 +43,7 @@ from pykbroker.wire.messages.delete_topics import DeleteTopicsRequest
 from pykbroker.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
 from pykbroker.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
+from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
 from pykbroker.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from pykbroker.wire.messages.list_groups import ListGroupsRequest
@@ -216,6 +217,23 @@ async def wide_topic(bench: Bench) -> None:
     )
 
 
+async def fetch_session(bench: Bench) -> None:
+    """Of 10,000 partitions, all logs open and empty. Collections of garbage count, which ``process/garbage.py`` shortens elsewhere."""
+    await bench.start()
+    await bench.topic("w", 5000)
+    await bench.topic("x", 5000)
+    for name in ("w", "x"):
+        for index in range(5000):
+            _ = bench.cluster.partition(name, index).log  # type: ignore[union-attr]
+    partitions = [FetchPartition(index) for index in range(5000)]
+    topics = [FetchTopic(name, partitions=partitions) for name in ("w", "x")]
+    await bench.request(
+        "a fetch session of 10,000 partitions is opened",
+        FetchRequest(max_wait_ms=0, min_bytes=1, max_bytes=1 << 20, session_epoch=0, topics=topics),
+        11,
+    )
+
+
 async def offsets_expire(bench: Bench) -> None:
     await bench.start(
         offsets_topic_num_partitions="1", offsets_retention_minutes="1", offsets_retention_check_interval_ms="70000"
@@ -322,6 +340,7 @@ CASES: list[Callable[[Bench], Awaitable[None]]] = [
     transactions_time_out,
     transactional_ids_expire,
     wide_topic,
+    fetch_session,
     offsets_expire,
     sessions_time_out,
     deleted_topics_of_others,

@@ -22,7 +22,6 @@ from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
 from compat_tests.testing_faults.sides import STOCK, Apache, Ours, Side, wait_until
 from compat_tests.testing_faults.test_catalogue import producing
-from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from pykbroker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -174,8 +173,8 @@ def first_of(consumer: Consumer, topic: str) -> Message:
 
 @pytest.mark.parametrize("which", [0, 1], ids=["ours", "Apache Kafka"])
 def test_two_members_commit_for_one_partition(sides: tuple[Ours, Apache], which: int) -> None:
-    """Broker 1 leads, and broker 2 coordinates when it is slow to answer the heartbeat that says what the consumer has taken."""
-    side = sides[which]
+    """Broker 1 leads, and broker 2 coordinates when it does not answer the heartbeat that says what the consumer has taken, until that has read."""
+    side: Any = sides[which]
     for topic in TOPICS:
         side.topic(topic, 1, 2, retention_ms="-1")
         assert side.once(producing(topic), 9, 1).responses[0].partition_responses[0].error_code == 0
@@ -193,12 +192,11 @@ def test_two_members_commit_for_one_partition(sides: tuple[Ours, Apache], which:
     }
     producer = Producer({"bootstrap.servers": side.bootstrap, "transactional.id": GIVEN, "log_level": 0})
     producer.init_transactions(60)
-    with ExitStack() as meanwhile:
-        consumer = meanwhile.enter_context(closing(Consumer(settings)))
+    with closing(Consumer(settings)) as consumer, ExitStack() as holding:
 
         def taken(_: Consumer, partitions: list[TopicPartition]) -> None:
             if len(partitions) == len(TOPICS):
-                meanwhile.enter_context(side.request("slow request", ApiKey.CONSUMER_GROUP_HEARTBEAT))
+                holding.enter_context(side.held("ConsumerGroupHeartbeat"))
             consumer.incremental_assign([TopicPartition(each.topic, each.partition, 0) for each in partitions])
 
         consumer.subscribe(list(TOPICS), on_assign=taken)  # it takes what it is assigned when it is asked for records
@@ -207,11 +205,12 @@ def test_two_members_commit_for_one_partition(sides: tuple[Ours, Apache], which:
         wait_until(lambda: len(meant_for(side, 1, other=False)[0]) == 1, "the other member is meant for nothing")
         side.move(KIND, "__consumer_offsets", 2)
         (given,) = wait_until(lambda: other.given(2), "the other member gets nothing")
-        record = first_of(consumer, given)
+        record, metadata = first_of(consumer, given), consumer.consumer_group_metadata()
+        holding.close()
         producer.begin_transaction()
         producer.produce("done", record.value())
         positions = [TopicPartition(given, 0, 1)]
-        producer.send_offsets_to_transaction(positions, consumer.consumer_group_metadata(), 60)
+        producer.send_offsets_to_transaction(positions, metadata, 60)
         producer.commit_transaction(60)
         assert other.given(2) == [given]
         assert other.commits(given, 2) == "NONE"

@@ -14,6 +14,8 @@ from compat_tests.oracle.connection import Connection
 from compat_tests.quorum.node import OurNode, log_bytes
 from pykbroker.metadata.image import BROKER_RESOURCE
 from pykbroker.tests.kit.ports import free_ports
+from pykbroker.tests.kit.running import until_in_thread
+from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -24,11 +26,17 @@ NAME = "log.retention.ms"
 
 
 def alter(controller: ApacheController, value: str) -> None:
-    """Have a record in the metadata log: a setting of all brokers."""
+    """Have a record in the metadata log as soon as a controller leads: a setting of all brokers."""
     resource = AlterConfigsResource(BROKER_RESOURCE, "", [AlterableConfig(NAME, 0, value)])
-    with closing(Connection(controller.bootstrap)) as connection:
-        answer = connection.ask(IncrementalAlterConfigsRequest([resource]), 1)
-        assert [each.error_code for each in answer.responses] == [0]  # type: ignore[attr-defined]
+
+    def is_done() -> bool:
+        with closing(Connection(controller.bootstrap)) as connection:
+            answer = connection.ask(IncrementalAlterConfigsRequest([resource]), 1)
+        (error,) = [each.error_code for each in answer.responses]  # type: ignore[attr-defined]
+        assert error in (ErrorCode.NONE, ErrorCode.NOT_CONTROLLER)
+        return error == ErrorCode.NONE
+
+    until_in_thread(is_done)
 
 
 async def sees(node: OurNode, value: str) -> None:

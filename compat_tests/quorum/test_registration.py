@@ -14,7 +14,10 @@ from compat_tests.oracle.connection import Connection
 from compat_tests.quorum.node import OurNode
 from pykbroker.quorum.controller_session import ControllerSession
 from pykbroker.quorum.lifecycle import BrokerState
-from pykbroker.wire.errors import ErrorCode
+from pykbroker.quorum.remote_controller import RemoteController
+from pykbroker.tests.kit.running import ended, until_in_thread
+from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages import alter_partition
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
 
@@ -26,12 +29,19 @@ def controller(tmp_path: Path) -> Iterator[ApacheController]:
     controller.stop()
 
 
-def create(controller: ApacheController, name: str) -> list[int]:
-    """The error of a topic that the controller places on brokers that are not fenced."""
+async def create(controller: ApacheController, name: str) -> list[int]:
+    """The error of a topic that the controller places on brokers that are not fenced; as soon as one leads. The node goes on meanwhile."""
     topic = CreatableTopic(name=name, num_partitions=1, replication_factor=1)
-    with closing(Connection(controller.bootstrap)) as connection:
-        answer = connection.ask(CreateTopicsRequest(topics=[topic], timeout_ms=30_000), 7)
-        return [each.error_code for each in answer.topics]  # type: ignore[attr-defined]
+    errors: list[int] = []
+
+    def is_decided() -> bool:
+        with closing(Connection(controller.bootstrap)) as connection:
+            answer = connection.ask(CreateTopicsRequest(topics=[topic], timeout_ms=30_000), 7)
+        errors[:] = [each.error_code for each in answer.topics]  # type: ignore[attr-defined]
+        return errors != [ErrorCode.NOT_CONTROLLER]
+
+    await asyncio.to_thread(until_in_thread, is_decided)
+    return errors
 
 
 async def reaches(node: OurNode, session: ControllerSession, state: BrokerState) -> None:
@@ -51,13 +61,13 @@ def test_a_broker_from_its_registration_to_its_end(controller: ApacheController,
         session = node.register()
         await reaches(node, session, BrokerState.RECOVERY)
         assert node.image.brokers[4].fenced
-        assert create(controller, "early") == [ErrorCode.INVALID_REPLICATION_FACTOR]  # the only broker is fenced
+        assert await create(controller, "early") == [ErrorCode.INVALID_REPLICATION_FACTOR]  # the only broker is fenced
         session.ready()
         await reaches(node, session, BrokerState.RUNNING)
         await node.until(lambda: not node.image.brokers[4].fenced)
         assert node.image.brokers[4].epoch == session.lifecycle.epoch
 
-        assert create(controller, "t") == [0]
+        assert await create(controller, "t") == [0]
         await node.until(lambda: leader(node, "t") == 4)
 
         # a killed node comes back as another incarnation: once its session has ended
@@ -71,8 +81,8 @@ def test_a_broker_from_its_registration_to_its_end(controller: ApacheController,
         # the controller is killed, and the session goes on
         epoch = session.lifecycle.epoch
         controller.kill()
-        controller.start()
-        assert create(controller, "u") == [0]
+        await asyncio.to_thread(controller.start)
+        assert await create(controller, "u") == [0]
         await node.until(lambda: leader(node, "u") == 4)
         assert session.lifecycle.epoch == epoch
 
@@ -87,6 +97,52 @@ def test_a_broker_from_its_registration_to_its_end(controller: ApacheController,
         session.ready()
         await reaches(node, session, BrokerState.RUNNING)
         await node.until(lambda: leader(node, "u") == 4)
+        node.stop()
+
+    asyncio.run(scenario())
+
+
+def test_what_a_broker_asks_the_controller_for(controller: ApacheController, tmp_path: Path) -> None:
+    """Blocks of producer ids, the ISR of what it leads, and where its replicas lie, over a kill of the controller."""
+
+    async def scenario() -> None:
+        node = OurNode(tmp_path / "ours", controller.cluster_id(), [controller.controller])
+        node.start()
+        session = node.register()
+        session.ready()
+        await reaches(node, session, BrokerState.RUNNING)
+        epoch = session.lifecycle.epoch
+        remote = RemoteController(node.observing, node.connections, node.runtime, lambda: epoch, 60_000)
+        first, second = [await ended(remote.allocate_producer_ids(4)) for _ in range(2)]
+        assert len(first) == len(second) == 1000
+        assert second.start == first.stop
+        stale = remote.allocate_producer_ids(4, broker_epoch=epoch + 1)
+        with pytest.raises(KafkaError) as refused:
+            await ended(stale)
+        assert refused.value.code is ErrorCode.STALE_BROKER_EPOCH
+
+        assert await create(controller, "t") == [0]
+        await node.until(lambda: leader(node, "t") == 4)
+        topic = node.image.topic("t")
+        assert topic is not None
+        partition = topic.partitions[0]
+        for leader_epoch, error in (
+            (partition.leader_epoch, ErrorCode.NONE),
+            (partition.leader_epoch + 5, ErrorCode.NOT_CONTROLLER),
+        ):
+            isr = [alter_partition.BrokerState(4, epoch)]
+            item = alter_partition.AlterPartitionRequestPartitionData(
+                0, leader_epoch, new_isr_with_epochs=isr, partition_epoch=partition.partition_epoch
+            )
+            changed = alter_partition.AlterPartitionRequestTopicData(topic_id=topic.id, partitions=[item])
+            request = alter_partition.AlterPartitionRequest(4, epoch, [changed])
+            altered = await ended(remote.alter_partition(request))
+            assert [each.error_code for each in altered.topics[0].partitions] == [error]
+
+        controller.kill()
+        waiting = remote.allocate_producer_ids(4)
+        await asyncio.to_thread(controller.start)
+        assert (await ended(waiting)).start >= second.stop
         node.stop()
 
     asyncio.run(scenario())

@@ -201,6 +201,12 @@ class Ours(Side):
         with self.befalls(*(RequestOutcome(client, APIS[api].name, 1, kind, fault) for client in (RAW, STOCK))):
             yield
 
+    @contextmanager
+    def held(self, api: str) -> Iterator[None]:
+        """Requests of an API by the stock client wait until the end."""
+        with self.kafka.faults.add(api, client=STOCK, hold=True):
+            yield
+
     def move(self, kind: str, topic: str, to: int) -> None:
         with self.befalls(ClusterOutcome(0, kind, to, topic, 0)):
             wait_until(lambda: self.leader(topic)[0] == to, f"{topic} is not led by {to}")
@@ -307,6 +313,16 @@ class Apache(Side):
             timer.join()
             if dies:
                 self.second.start()
+
+    @contextmanager
+    def held(self, api: str) -> Iterator[None]:
+        """The process of broker 2 gets no turn until the end."""
+        del api
+        stop_turns(self.second.pid)
+        try:
+            yield
+        finally:
+            os.kill(self.second.pid, signal.SIGCONT)
 
     @contextmanager
     def _cut_off(self, holds_s: float | None) -> Iterator[None]:

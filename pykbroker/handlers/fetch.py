@@ -21,6 +21,7 @@ from pykbroker.handlers.fetching.context import READ_COMMITTED, FetchContext
 from pykbroker.handlers.in_slices import in_slices, is_small
 from pykbroker.partitions.fetch_sessions import FetchItem, ItemKey, requested_partitions
 from pykbroker.runtime.waits import Deferred, as_wait
+from pykbroker.runtime.waits import attempt as attempt_to
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.fetch import FetchableTopicResponse, FetchResponse
 
@@ -37,7 +38,7 @@ def handle(broker: Broker, ctx: RequestContext, request: FetchRequest) -> FetchR
     version = ctx.api_version
     if request.isolation_level not in (0, READ_COMMITTED):
         return failed(request, version, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR))  # Apache Kafka answers so
-    if request.topics and not is_small(request.topics, _AT_ONCE):
+    if not _is_small(broker, request):
         return in_slices(broker, ctx, _fetch_many(broker, ctx, request))
     try:
         session = broker.fetch_sessions.begin(request, version)
@@ -47,15 +48,25 @@ def handle(broker: Broker, ctx: RequestContext, request: FetchRequest) -> FetchR
 
 
 #: Partitions that are read in one turn, and the weight of one of more than these.
-_AT_ONCE = 1000
+AT_ONCE = 1000
 _WEIGHT = 2
-#: The longest wait, in milliseconds, of a fetch that names more: it looks at all once more, without being told of changes.
+#: The longest wait, in milliseconds, of a fetch that names more without a session: it looks at all once more, without being told of changes.
 _LONGEST_WAIT_MS = 500
+
+
+def _is_small(broker: Broker, request: FetchRequest) -> bool:
+    """Whether what is named, and what may have news in its session, is read in one turn."""
+    if (request.topics and not is_small(request.topics, AT_ONCE)) or (
+        request.forgotten_topics_data and not is_small(request.forgotten_topics_data, AT_ONCE)
+    ):
+        return False
+    session = broker.fetch_sessions.session(request.session_id)
+    return session is None or len(session.ready) <= AT_ONCE
 
 
 def _fetch_many(broker: Broker, ctx: RequestContext, request: FetchRequest) -> Work[FetchResponse]:
     try:
-        session = broker.fetch_sessions.begin(request, ctx.api_version)
+        session = yield from broker.fetch_sessions.begin_in_slices(request, ctx.api_version)
     except KafkaError as error:
         return FetchResponse(error_code=error.code)
     items: dict[ItemKey, FetchItem] = {}  # each once, as ``FetchContext`` has them
@@ -63,9 +74,18 @@ def _fetch_many(broker: Broker, ctx: RequestContext, request: FetchRequest) -> W
         items[topic, asked.partition] = FetchItem.of(topic, asked)
         yield 1
     fetch = Fetch(broker, ctx, request, session, list(items.values()))
+    if session is not None:
+        session.waiter = fetch  # what changes while it looks is looked at again
     attempt = yield from fetch.look_in_slices()
     if attempt.enough() or request.max_wait_ms <= 0:
+        if session is not None and session.waiter is fetch:
+            session.waiter = None
         return (yield from attempt.answer_in_slices())
+    if session is not None:
+        waiting = fetch.wait(attempt.needed, attempt.counted + fetch.new_bytes)
+        if fetch.missed or fetch.new_bytes >= fetch.needed:
+            fetch.retry()
+        return waiting
     runtime = broker.runtime
     later: Deferred[FetchResponse] = Deferred()
 
@@ -105,8 +125,10 @@ def failed(request: FetchRequest, version: int, error: KafkaError) -> FetchRespo
 class Fetch(FetchContext):
     """One request: its partitions are read at least once, and again when woken, until there is enough or max wait has passed."""
 
-    new_bytes = 0
+    needed = new_bytes = 0
     expired = False
+    #: Whether it looks in slices, and whether it was to look again meanwhile.
+    is_looking = missed = False
     deferred: Deferred[FetchResponse] | None = None
     timer: Timer
 
@@ -135,12 +157,33 @@ class Fetch(FetchContext):
     def look_in_slices(self) -> Generator[float, None, Attempt]:
         """One pass over all partitions, with requests of others in between."""
         attempt = Attempt(self)
-        items = list(self.session.items.values()) if self.session is not None else self.items or []
-        for item in items:
+        self.is_looking, self.missed = True, False
+        self.needed, self.new_bytes = attempt.needed, 0
+        for item in list(self.to_look_at()):
             attempt.look_at(item)
             yield _WEIGHT
-        self.first_look = False
+        self.first_look = self.is_looking = False
         return attempt
+
+    @property
+    def has_many(self) -> bool:
+        """Whether it looks at more partitions than in one turn."""
+        session = self.session
+        return session is not None and len(session.ready if self.incremental else session.items) > AT_ONCE
+
+    def _look_again(self) -> Work[None]:
+        attempt = yield from self.look_in_slices()
+        deferred = self.deferred
+        if deferred is None:
+            return None
+        if attempt.enough() or self.expired:
+            self.stop_waiting()
+            as_wait(self.broker.runtime.slices.run(attempt.answer_in_slices())).pass_to(deferred)
+            return None
+        self.new_bytes += attempt.counted
+        if self.missed or self.new_bytes >= self.needed:
+            self.retry()
+        return None
 
     # ---- waiting ---------------------------------------------------------------------------------------------------
 
@@ -187,8 +230,14 @@ class Fetch(FetchContext):
 
     def retry(self) -> None:
         """Read again: something has changed, or max wait has passed."""
+        if self.is_looking:
+            self.missed = True
+            return
         deferred = self.deferred
         if deferred is None:
+            return
+        if self.has_many:
+            attempt_to(self.broker.runtime.slices.run, self._look_again()).pass_failure_to(deferred)
             return
         attempt = self._look()
         if not (attempt.enough() or self.expired):

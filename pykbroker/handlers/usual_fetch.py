@@ -15,10 +15,10 @@ from struct import error as struct_error
 from typing import TYPE_CHECKING, Any
 
 from pykbroker.handlers.contract import LARGE
-from pykbroker.handlers.fetch import Fetch
+from pykbroker.handlers.fetch import AT_ONCE, Fetch
 from pykbroker.handlers.fetching import attempt
 from pykbroker.handlers.fetching.context import READ_COMMITTED
-from pykbroker.partitions.fetch_sessions import FINAL_EPOCH, MOST_PARTITIONS, NO_SESSION, FetchItem
+from pykbroker.partitions.fetch_sessions import FINAL_EPOCH, NO_SESSION, FetchItem
 from pykbroker.security.context import RequestContext
 from pykbroker.storage.index.index import WouldBlockError, read_cached
 from pykbroker.storage.log.stored import StoredRecords
@@ -167,7 +167,9 @@ def _is_usual(
         if session.epoch != request.session_epoch or session.uses_topic_ids != by_id or session.is_replica:
             return False
         known = session.items
-        if not known or len(known) + len(requested) > MOST_PARTITIONS:
+        if not known or len(session.ready) > AT_ONCE:
+            return False
+        if requested and not broker.fetch_sessions.has_room(session, len(requested)):
             return False
     elif request.session_id != NO_SESSION or request.session_epoch != FINAL_EPOCH or not requested:
         return False
@@ -348,7 +350,7 @@ class _WaitingFetch(Fetch):
         if deferred is None:
             return
         look = _Look(self.broker, self.request)
-        if self.broker.leaving or not look.reads(self.to_look_at()):
+        if self.broker.leaving or self.is_looking or self.has_many or not look.reads(self.to_look_at()):
             super().retry()
         elif look.is_enough or self.expired:
             self.stop_waiting()

@@ -7,10 +7,11 @@ partitions reads only these.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from pykbroker.runtime.slices import at_once
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -22,9 +23,11 @@ FINAL_EPOCH = -1
 INITIAL_EPOCH = 0
 NO_SESSION = 0
 
-#: The most partitions of a session: with each of the sessions of a broker full of them, they would take its memory. A fetch
-#: of more has no session.
+#: Partitions that each session may have. One has more only while all sessions of the broker together have no more than their slots
+#: have so, since they would take its memory: else the fetch has no session. Apache Kafka counts sessions alone.
 MOST_PARTITIONS = 5_000
+#: The weight of a partition that is added or dropped, of work in slices.
+_WEIGHT = 0.2
 
 #: A topic as the request names it (name up to version 12, id from 13), and the partition's index.
 ItemKey = tuple[str | bytes, int]
@@ -264,15 +267,25 @@ class FetchSessions:
         A new session has its id in ``FetchSession.id``. Raises KafkaError FETCH_SESSION_ID_NOT_FOUND,
         INVALID_FETCH_SESSION_EPOCH or FETCH_SESSION_TOPIC_ID_ERROR.
         """
+        return at_once(self.begin_in_slices(request, version))
+
+    def begin_in_slices(self, request: FetchRequest, version: int) -> Generator[float, None, FetchSession | None]:
+        """``begin`` for a request that names many partitions."""
         if request.session_epoch in (FINAL_EPOCH, INITIAL_EPOCH):
             if request.session_id != NO_SESSION:
                 self._drop(request.session_id)
             if request.session_epoch == FINAL_EPOCH:
                 return None
-            return self._open(request, version)
-        return self._continue(request, version)
+            return (yield from self._open(request, version))
+        return (yield from self._continue(request, version))
 
-    def _continue(self, request: FetchRequest, version: int) -> FetchSession | None:
+    def has_room(self, session: FetchSession | None, more: int) -> bool:
+        """Whether a session, or a new one, may have so many partitions more."""
+        if (0 if session is None else len(session.items)) + more <= MOST_PARTITIONS:
+            return True
+        return sum([len(each.items) for each in self._sessions.values()]) + more <= MOST_PARTITIONS * self._slots
+
+    def _continue(self, request: FetchRequest, version: int) -> Generator[float, None, FetchSession | None]:
         session = self._sessions.get(request.session_id)
         if session is None:
             raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
@@ -280,14 +293,16 @@ class FetchSessions:
             raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if session.uses_topic_ids != (version >= 13):
             raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
-        if request.topics and len(session.items) + _count(request) > MOST_PARTITIONS:
+        if request.topics and not self.has_room(session, _count(request)):
             raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)  # the client fetches in full, without a session
         self.go_on(session)
         for topic, requested in requested_partitions(request, version):
             session.ask(FetchItem.of(topic, requested))
+            yield _WEIGHT
         for gone in request.forgotten_topics_data:
             for index in gone.partitions:
                 session.forget((gone.topic_id if version >= 13 else gone.topic, index))
+                yield _WEIGHT
         if not session.items:
             self._drop(session.id)
             return None
@@ -323,8 +338,8 @@ class FetchSessions:
         """A session by its id."""
         return self._sessions.get(session_id)
 
-    def _open(self, request: FetchRequest, version: int) -> FetchSession | None:
-        if _count(request) > MOST_PARTITIONS:
+    def _open(self, request: FetchRequest, version: int) -> Generator[float, None, FetchSession | None]:
+        if not self.has_room(None, _count(request)):
             return None
         if len(self._sessions) >= self._slots and not self._evict():
             return None
@@ -332,9 +347,10 @@ class FetchSessions:
         while session_id in self._sessions:
             session_id = self._random.randrange(1, 0x7FFFFFFF)
         session = FetchSession(session_id, uses_topic_ids=version >= 13, now=self._clock.monotonic())
+        self._sessions[session_id] = session
         for topic, requested in requested_partitions(request, version):
             session.ask(FetchItem.of(topic, requested))
-        self._sessions[session_id] = session
+            yield _WEIGHT
         return session
 
     def _evict(self) -> bool:

@@ -9,6 +9,7 @@ partition with other replicas commits what these have, too: as leader by ``led``
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from pykbroker.metadata.image import NO_LEADER
@@ -180,6 +181,8 @@ class Partition:
         if led is not None and leads and not alone and led.leading.isr.leader_epoch == image.leader_epoch:
             led.published(image, log)
             return
+        if log.pinned_by is not None:
+            _end_truncation(log)
         self._end_leadership()
         if leads:
             log.begin_epoch(self.leader_epoch)
@@ -384,3 +387,12 @@ class Partition:
 
     def _queue_emptied(self) -> None:
         self._append_queue = None
+
+
+def _end_truncation(log: Log) -> None:
+    """Let the truncation of a log that another leader has led end before the log has another role: it would cut off what is appended since."""
+    from pykbroker.storage.log.truncating import TruncationPlan
+
+    if isinstance(log.pinned_by, TruncationPlan):
+        with suppress(KafkaError):  # its thread is told; who follows finds again where the logs part
+            log.pinned_by.run()

@@ -8,6 +8,8 @@ from typing import Any
 from compat_tests.authorization.cases import case
 from compat_tests.authorization.signing import SignedAsk
 from compat_tests.harness.awaiting import LIMIT_S
+from compat_tests.oracle.cases.consumer_groups import configure
+from compat_tests.oracle.cases.dead_letters import dead_letter_topic, keep_letters
 from compat_tests.oracle.cases.share_groups import beats, joined, new_group
 from pykbroker.security.operations import CLUSTER_ACTION, DELETE, DESCRIBE, READ
 from pykbroker.security.resources import CLUSTER, GROUP, TOPIC
@@ -44,7 +46,7 @@ from pykbroker.wire.messages.share_fetch import FetchPartition, FetchTopic, Shar
 from pykbroker.wire.messages.share_group_describe import ShareGroupDescribeRequest
 from pykbroker.wire.primitives import uuid_to_str
 
-_ACCEPT = 1
+_ACCEPT, _REJECT = 1, 3
 #: A fetch is answered as soon as there are records; before that Kafka reads the group's state for the first time.
 _WAIT_MS = 15_000
 
@@ -101,6 +103,23 @@ def records_are_acknowledged(ask: SignedAsk) -> None:
     said = [AcknowledgePartition(0, [AcknowledgementBatch(0, 4, [_ACCEPT])])]
     acknowledged = [AcknowledgeTopic(ask.topic_ids[name], said) for name in names]
     ask.keep(connection.ask(ShareAcknowledgeRequest(group, "reader", 1, topics=acknowledged), ask.version))
+
+
+@case(ApiKey.SHARE_ACKNOWLEDGE, (GROUP, "group", READ), (TOPIC, "t", READ))
+def letters_need_no_right_to_their_topic(ask: SignedAsk) -> None:
+    """The broker writes them, not the member."""
+    letters = dead_letter_topic(ask, errors_deadletterqueue_group_enable="true")
+    topic = ask.topic("t")
+    group = _read(ask, topic)
+    configure(ask, group, "errors.deadletterqueue.topic.name", letters)
+    connection = ask.connect()
+    topics = [FetchTopic(ask.topic_ids[topic], [FetchPartition(0)])]
+    got = connection.ask(ShareFetchRequest(group, "reader", 0, _WAIT_MS, 1, 1 << 20, 500, 500, topics=topics), 2)
+    said = [AcknowledgePartition(0, [AcknowledgementBatch(0, 0, [_REJECT])])]
+    rejected = [AcknowledgeTopic(ask.topic_ids[topic], said)]
+    ask.keep(connection.ask(ShareAcknowledgeRequest(group, "reader", 1, topics=rejected), ask.version))
+    got_any = any(each.acquired_records for response in got.responses for each in response.partitions)
+    keep_letters(ask, letters, int(got_any))
 
 
 @case(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, (GROUP, "group", DESCRIBE), (TOPIC, "t", DESCRIBE))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 from pykbroker.storage.log import trimming
 from pykbroker.storage.log.state import LogState
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -18,17 +20,25 @@ class TruncationPlan:
         self._log = log
         self._offset = offset
         self._start_over = start_over
+        self._lock = threading.Lock()
+        self._has_run = False
         log.unpin()
         log.pin(self)
 
     def run(self) -> None:
-        """Truncate; in any thread. Raises KafkaError KAFKA_STORAGE_ERROR, or UNKNOWN_TOPIC_OR_PARTITION for a deleted log."""
-        if self._log.deleted:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        if self._start_over:
-            trimming.start_over(self._log, self._offset)
-        else:
-            trimming.truncate_to(self._log, self._offset)
+        """Truncate, unless it has been tried, and not while another thread does; in any thread. Raises KafkaError KAFKA_STORAGE_ERROR, or
+        UNKNOWN_TOPIC_OR_PARTITION for a deleted log.
+        """
+        with self._lock:
+            if self._has_run:
+                return
+            self._has_run = True
+            if self._log.deleted:
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            if self._start_over:
+                trimming.start_over(self._log, self._offset)
+            else:
+                trimming.truncate_to(self._log, self._offset)
 
     def finish(self) -> None:
         """It has been run, or has failed."""

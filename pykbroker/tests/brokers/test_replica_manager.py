@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 
 import pytest
 
+from pykbroker.brokers.replica_manager import ReplicaManager
 from pykbroker.controller.reassignments import Reassignment
 from pykbroker.controller.topics import NewTopic
 from pykbroker.partitions.partition import Partition
@@ -203,6 +205,42 @@ def test_what_only_the_old_leader_has_is_cut_off(world: OwnCopies) -> None:
     world.start_broker(1)
     assert world.isr == [1, 2, 3]
     assert world.copies() == [[(0, b"a"), (1, b"b")]] * 3
+
+
+@pytest.mark.parametrize("leader", [1, 3])
+def test_what_is_appended_in_another_role_is_not_cut_off(
+    world: OwnCopies, monkeypatch: pytest.MonkeyPatch, leader: int
+) -> None:
+    """A thread is still to cut off what only broker 1 has when that leads again, or follows another leader."""
+    held: list[tuple[Callable[[], None], Deferred[None]]] = []
+
+    at_once = ReplicaManager.in_thread
+
+    def hold(manager: ReplicaManager, work: Callable[[], None]) -> Deferred[None]:
+        if held:
+            return at_once(manager, work)
+        held.append((work, Deferred()))
+        return held[0][1]
+
+    assert world.cluster.peers is not None
+    assert world.produced(b"a") == 0
+    world.cluster.peers.cut = {(2, 1), (3, 1), (1, 2), (1, 3)}
+    world.produce(b"lost", acks=1)
+    world.turns()
+    world.cluster.controller.move_leader("t", 0, 2)
+    with monkeypatch.context() as patched:
+        patched.setattr(ReplicaManager, "in_thread", hold)
+        world.cluster.peers.cut = set()
+        world.turns()
+        world.cluster.controller.move_leader("t", 0, leader)
+        world.turns()
+    assert world.produced(b"b") == 0
+    ((work, done),) = held
+    work()
+    done.complete(None)
+    world.pass_time(3000)
+    assert world.produced(b"c") == 0
+    assert world.copies() == [[(0, b"a"), (1, b"b"), (2, b"c")]] * 3
 
 
 def test_a_produce_ends_at_its_time_limit(world: OwnCopies) -> None:

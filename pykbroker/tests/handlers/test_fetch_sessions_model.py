@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from pykbroker.handlers import fetch, usual_fetch
 from pykbroker.partitions.fetch_sessions import ItemKey
 from pykbroker.partitions.partition import Partition
 from pykbroker.quotas.throttling import Throttling
@@ -327,18 +328,36 @@ def of(topic: Any, version: int) -> list[Told]:
     ]
 
 
-@pytest.mark.parametrize("seed", seeds(300, found=FOUND))
-def test_sessions(seed: int) -> None:
+def played(seed: int) -> World:
+    """A world after all its steps, whose readers have closed their sessions."""
     world = World(seed)
     for _ in range(STEPS):
         world.step()
-    assert world.answered > STEPS
     if any(reader.waiting is not None and reader.epoch == 0 for reader in world.readers):
         world.advance(MAX_WAIT_MS + 1)  # a session that begins has no id yet by which it could be closed
         world.look_at_all()
     for reader in world.readers:
         world.close(reader)
     world.advance(MAX_WAIT_MS + 1)
+    return world
+
+
+@pytest.mark.parametrize("seed", seeds(300, found=FOUND))
+def test_sessions(seed: int) -> None:
+    world = played(seed)
+    assert world.answered > STEPS
+    assert not any(partition.watchers for partition in world.partitions)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_sessions_in_slices(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As sessions of more than a thousand partitions are looked at. A fetch without a session waits otherwise then: no seed here has one
+    that must not.
+    """
+    monkeypatch.setattr(fetch, "AT_ONCE", 0)
+    monkeypatch.setattr(usual_fetch, "AT_ONCE", 0)
+    world = played(seed)
+    assert world.answered > STEPS
     assert not any(partition.watchers for partition in world.partitions)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -20,11 +21,14 @@ from pykbroker.faults.injector import Injector
 from pykbroker.handlers.contract import CloseConnection
 from pykbroker.handlers.table import SUPPORTED
 from pykbroker.requests.pipeline import Place
+from pykbroker.runtime.waits import Deferred
 from pykbroker.security.acl import ALLOW, Acl
 from pykbroker.security.authorizer import STANDARD_AUTHORIZER, Authorizer
 from pykbroker.security.operations import ALL, READ
 from pykbroker.security.resources import LITERAL, TOPIC
+from pykbroker.storage.log.validate import Origin
 from pykbroker.tests.kit.cluster import GROUP_KEY, TRANSACTION_KEY, MemoryCluster
+from pykbroker.tests.kit.depth import of_depths
 from pykbroker.tests.kit.large_requests import GROUPS, LARGE, ROWS, TOPICS, WIDE, acknowledgements, topics
 from pykbroker.tests.kit.share_groups import ShareCluster, ShareMember
 from pykbroker.tests.kit.transactions import Producer
@@ -35,6 +39,7 @@ from pykbroker.wire.message import Message
 from pykbroker.wire.messages import (
     consumer_group_heartbeat,
     describe_groups,
+    fetch,
     init_producer_id,
     metadata,
     offset_commit,
@@ -43,6 +48,7 @@ from pykbroker.wire.messages import (
     share_fetch,
     share_group_heartbeat,
 )
+from pykbroker.wire.records import Record, encode_batch
 
 #: Access lists of the cluster that has them.
 LISTS = 6000
@@ -330,6 +336,54 @@ def test_no_turn_is_long_where_a_group_has_many_offsets(version: int) -> None:
     world.counts, world.longest = True, 0
     _answered(world, everything, version)
     assert 0 < world.longest < MOST // 2
+
+
+def test_no_turn_is_long_where_a_fetch_session_has_many_partitions() -> None:
+    """It is opened, waits and is told of an append, answers all that has records, and drops all but one."""
+    world, count = Counted(), of_depths(2000, 4000, 9000)
+    world.create(NewTopic("wide", count, 1))
+    for index in range(count):
+        _ = world.partition("wide", index).log
+
+    world.counts = True
+
+    def fetches(offset: int, **fields: Any) -> Deferred[Any]:
+        world.longest = 0
+        partitions = [fetch.FetchPartition(index, fetch_offset=offset) for index in range(count)]
+        topics = [fetch.FetchTopic("wide", partitions=partitions)] if offset >= 0 else []
+        return world.post(
+            fetch.FetchRequest(max_wait_ms=10_000, min_bytes=1, max_bytes=1 << 20, topics=topics, **fields), 11
+        )
+
+    def appends(index: int) -> None:
+        batch = bytearray(encode_batch([Record(timestamp=1_700_000_000_000, value=bytes(10))]))
+        world.partition("wide", index).append(batch, now_ms=1_700_000_000_000, origin=Origin.CLIENT)
+
+    def turns_until(is_over: Callable[[], bool]) -> int:
+        while not is_over():
+            world.run_turn()
+        return world.longest
+
+    opened = fetches(0, session_epoch=0)
+    assert (
+        0
+        < turns_until(lambda: bool(world.partition("wide", 0).watchers) and not len(world.cluster.runtime.slices))
+        < MOST
+    )
+    (session,) = world.broker.fetch_sessions._sessions.values()
+    assert len(session.items) == count
+    assert not opened.done
+    appends(count - 1)
+    assert turns_until(lambda: opened.done) < MOST
+    for index in range(count):
+        appends(index)
+    full = fetches(-1, session_id=session.id, session_epoch=1)
+    assert turns_until(lambda: full.done) < MOST
+    assert {item.sent_high_watermark for item in session.items.values()} == {1, 2}
+    forgotten = [fetch.ForgottenTopic("wide", partitions=list(range(1, count)))]
+    last = fetches(-1, session_id=session.id, session_epoch=2, forgotten_topics_data=forgotten)
+    assert turns_until(lambda: last.done) < MOST
+    assert len(session.items) == 1
 
 
 @pytest.mark.parametrize("kind", ["consumer", "share"])

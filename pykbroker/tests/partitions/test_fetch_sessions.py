@@ -103,3 +103,17 @@ def test_without_slots_there_are_no_sessions() -> None:
     world = World(slots=0)
     assert world.begin() is None
     assert len(world.sessions) == 0
+
+
+def test_a_session_has_many_partitions_while_all_sessions_together_have_no_more_than_their_slots() -> None:
+    world = World(slots=4)
+    large = world.begin(None, *range(10_000))
+    assert len(large.items) == 10_000
+    assert world.begin(large, *range(10_000, 15_000)) is large
+    second = world.begin(None, *range(5_000))
+    assert len(second.items) == 5_000
+    assert world.begin(None, *range(5_001)) is None, "it would be the 20,001st"
+    with pytest.raises(KafkaError) as refused:
+        world.begin(second, 5_000)
+    assert refused.value.code is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert world.begin(None, *range(5_000)) is not None, "each may have so many"

@@ -452,6 +452,11 @@ class UsedAgainModel(ShareGroupModel):
         self.settle()
         self.connections_are_lost()
 
+    @rule()
+    def move_the_leader(self) -> None:
+        self.move("t", 0)
+        self.connections_are_lost()
+
     def connections_are_lost(self) -> None:
         """A session that is left would hold what the group had before."""
         for member in self.members.values():
