@@ -70,6 +70,7 @@ SUITES = [
     Suite("demo", "PySpark 4.0.0", "the demo against the CSV", _OWN_PROCESS),
     Suite("cli", "pykbroker's commands", "topics, produce, consume, groups, dump"),
     Suite("brokers", "Java, librdkafka, Kafka's tools", "brokers stopped and started, leaders moved", _OWN_PROCESS),
+    Suite("quorum", "Apache Kafka's controller", "its metadata log followed, sessions of brokers", _OWN_PROCESS),
     Suite("torture", "confluent-kafka (librdkafka)", "SIGKILL under load", _OWN_PROCESS),
     Suite(
         "image",
