@@ -124,3 +124,18 @@ def test_a_certificate_of_a_client(tmp_path: Path) -> None:
         del common["ssl.certificate.location"], common["ssl.key.location"]
         with SchemaRegistryClient(common) as client, pytest.raises(SchemaRegistryError, match="User:ANONYMOUS"):
             client.register_schema("orders-value", Schema(ORDER, "AVRO"))
+
+
+def test_a_certificate_that_is_required(tmp_path: Path) -> None:
+    with Kafka({"ssl.client.auth": "required"}, schema_registry=True, security="ssl") as kafka:
+        made = kafka.security.certificate("admin")
+        common = {"url": url(kafka)}
+        for name, text in {"ca": kafka.security.authority, "certificate": made.chain, "key": made.key}.items():
+            path = tmp_path / name
+            path.write_text(text)
+            common[f"ssl.{name}.location"] = str(path)
+        with SchemaRegistryClient(common) as client:
+            assert client.register_schema("orders-value", Schema(ORDER, "AVRO")) == 1
+        del common["ssl.certificate.location"], common["ssl.key.location"]
+        with SchemaRegistryClient(common) as client, pytest.raises(Exception, match="disconnected"):
+            client.get_subjects()

@@ -66,6 +66,8 @@ class ReadyMade(ClientSettings):
         if self.has_sasl:
             settings["sasl.mechanism.inter.broker.protocol"] = "PLAIN"
             settings["delegation.token.secret.key"] = self._token_key
+        if self.protocol == "SSL":
+            settings["ssl.client.auth"] = "requested"  # without a prefix, so that who sets it does not do so in vain
         key_store = self.key_store() if self.has_tls else {}
         for name in names:
             prefix = f"listener.name.{name.lower()}."
@@ -77,8 +79,6 @@ class ReadyMade(ClientSettings):
         if self.has_tls:
             settings |= key_store
             settings |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": self.authority}
-        if self.protocol == "SSL":
-            settings["ssl.client.auth"] = "requested"
         if self.has_sasl:
             settings["sasl.enabled.mechanisms"] = ",".join(self._mechanisms)
             for mechanism in self._mechanisms:

@@ -48,7 +48,7 @@ def test_addresses_without_a_name_are_secured_and_others_are_what_they_say(tmp_p
 def test_without_an_address_it_is_on_the_usual_one(tmp_path: Path) -> None:
     config = made(tmp_path, "--security", "ssl")
     assert config["listeners"] == ("SSL://127.0.0.1:9092",)
-    assert config.explicit["listener.name.ssl.ssl.client.auth"] == "requested"
+    assert config.explicit["ssl.client.auth"] == "requested"
 
 
 @pytest.mark.parametrize("of_somebodys_own", [False, True])

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from pykbroker.registry.compatibility import LEVELS, Earlier, checked_level, incompatibilities
@@ -49,6 +51,42 @@ def test_the_modes(level: str, before: list[int], now: int, version: int | None)
     if version is not None:
         assert f"{{oldSchemaVersion: {version}}}" in found[1]
         assert f"{{compatibility: '{level}'}}" == found[-1]
+
+
+@pytest.mark.parametrize(
+    ("change", "levels"),
+    [
+        ("delete a field", "BACKWARD"),
+        ("add an optional field", "BACKWARD FORWARD FULL"),
+        ("add a field", "FORWARD"),
+        ("delete an optional field", "BACKWARD FORWARD FULL"),
+        ("change a type", ""),
+    ],
+)
+def test_what_is_allowed_by_which_mode(change: str, levels: str) -> None:
+    """The table of "Schema evolution and compatibility"
+    (https://docs.confluent.io/platform/current/schema-registry/fundamentals/schema-evolution.html#compatibility-types).
+    """
+    avro = pytest.importorskip("pykbroker.registry.formats.avro", reason="the package avro is not installed")
+    name, number = {"name": "name", "type": "string"}, {"name": "number", "type": "int"}
+    optional = {"name": "color", "type": "string", "default": "green"}
+    other = {"name": "color", "type": "int"}
+    before, now = {
+        "delete a field": ([name, number], [name]),
+        "add an optional field": ([name], [name, optional]),
+        "add a field": ([name], [name, number]),
+        "delete an optional field": ([name, optional], [name]),
+        "change a type": ([name, optional], [name, other]),
+    }[change]
+    old, new = (
+        avro.parse(json.dumps({"type": "record", "name": "user", "fields": each}), {}) for each in (before, now)
+    )
+    allowed = {
+        level
+        for level in LEVELS
+        if not incompatibilities("AVRO", new, level, [Earlier("AVRO", 1, old.text, lambda: old)])
+    }
+    assert allowed == {"NONE", *levels.split(), *(f"{each}_TRANSITIVE" for each in levels.split())}
 
 
 def test_another_type_is_never_compatible() -> None:

@@ -1,4 +1,7 @@
-"""Cases of "Schema evolution and compatibility" and of Avro's specification (schema resolution)."""
+"""Cases of "Schema evolution and compatibility"
+(https://docs.confluent.io/platform/current/schema-registry/fundamentals/schema-evolution.html) and of Avro's specification, "Schema
+resolution" (https://avro.apache.org/docs/1.12.0/specification/#schema-resolution).
+"""
 
 from __future__ import annotations
 
