@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import shlex
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Self
 
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
 
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.ours import Pykbroker
 from compat_tests.harness.process import BrokerProcess, ServerFailed, answers_api_versions
+from compat_tests.oracle.connection import Connection
+from scripts.bench_job.topics import led
 
 #: JVM flags of Kafka's kafka-server-start and kafka-run-class.
 _JVM = [
@@ -136,10 +139,12 @@ class Topic:
 
     def __init__(self, broker: BrokerProcess, name: str, partitions: int) -> None:
         self.name, self.partitions = name, partitions
+        self._bootstrap = broker.bootstrap
         self._admin = AdminClient({"bootstrap.servers": broker.bootstrap})
 
     def __enter__(self) -> Self:
-        self._admin.create_topics([NewTopic(self.name, self.partitions, 1)])[self.name].result(60)
+        with closing(Connection(self._bootstrap)) as connection:
+            led(connection, self.name, partitions=self.partitions)
         return self
 
     def __exit__(self, *exception: object) -> None:

@@ -19,7 +19,6 @@ from pykbroker.wire.message import Message
 from pykbroker.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from pykbroker.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
 from pykbroker.wire.messages.create_acls import AclCreation, CreateAclsRequest
-from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from pykbroker.wire.messages.end_txn import EndTxnRequest
 from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
@@ -44,6 +43,7 @@ from pykbroker.wire.messages.produce import (
 from pykbroker.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from pykbroker.wire.records import Record, encode_batch
 from scripts.bench_job.crowding import one_record
+from scripts.bench_job.topics import led
 
 RULES: Final = 1000
 AUTHORIZER: Final = {
@@ -93,15 +93,6 @@ def requests(connection: Connection, request: Message, version: int) -> Any:
     text = repr(answer)
     assert "error_code=" not in text.replace("error_code=0", "").replace("error_code=<ErrorCode.NONE: 0>", ""), text
     return answer
-
-
-def led(connection: Connection, *names: str, partitions: int = 1) -> None:
-    """Create topics, if they do not exist; comes back when their partitions are led."""
-    connection.ask(CreateTopicsRequest([CreatableTopic(name, partitions, 1) for name in names], 600_000), 7)
-    ends = [ListOffsetsPartition(index, timestamp=-1) for index in range(partitions)]
-    asked = ListOffsetsRequest(-1, topics=[ListOffsetsTopic(name, ends) for name in names])
-    while any(each.error_code for topic in _any(connection.ask(asked, 7)).topics for each in topic.partitions):
-        time.sleep(0.01)
 
 
 def _any(answer: Message) -> Any:

@@ -16,9 +16,10 @@ from compat_tests.harness.process import BrokerProcess
 from compat_tests.oracle.connection import Connection
 from pykbroker.wire.messages.api_versions import ApiVersionsRequest
 from scripts.bench_job.brokers import another
-from scripts.bench_job.counted_loads import committed, led, requests
+from scripts.bench_job.counted_loads import committed, requests
 from scripts.bench_job.crowding import framed, one_record, timed
 from scripts.bench_job.readings import Reading, kilobytes, milliseconds, per_second
+from scripts.bench_job.topics import led
 
 _PRODUCE_VERSION, _API_VERSIONS = 9, 3
 _PATIENCE_S: Final = 600.0
