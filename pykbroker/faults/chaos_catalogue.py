@@ -270,9 +270,9 @@ CATALOGUE: Final = (
         "clock step",
         ("clocks",),
         0.2,
-        "a time server corrects the wall clock, forwards or back, by more than 128 ms and at most 1000 s (ntpd): timestamps by LogAppendTime, "
-        "transaction.timeout.ms, retention.ms and offsets.retention.minutes are counted on it (Time.milliseconds); sessions and requests are "
-        "not (Time.hiResClockMs)",
+        "a time server corrects the wall clock, forwards or back, by more than 128 ms (ntpd), by draw at most 10 s, since what begins "
+        "meanwhile, as a transaction, ends so much later: timestamps by LogAppendTime, transaction.timeout.ms, retention.ms and "
+        "offsets.retention.minutes are counted on it (Time.milliseconds); sessions and requests are not (Time.hiResClockMs)",
         "takes timestamps for no order; begins the transaction anew where it was aborted early (INVALID_PRODUCER_EPOCH, PRODUCER_FENCED)",
         "its class of the clock (SystemTime), which a file sets ahead",
         stream=CLOCK,

@@ -18,7 +18,7 @@ from pykbroker.wire.apis import APIS
 VERSION: Final = 1
 #: The longest that a broker is down, or a client cut off.
 LONGEST_DOWN_MS: Final = 60_000
-#: The farthest that a clock is wrong.
+#: The farthest that a clock is wrong by a tape; what is drawn is less.
 FARTHEST_MS: Final = 1_000_000
 #: The most decisions of a tape.
 LONGEST: Final = 100_000

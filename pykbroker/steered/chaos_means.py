@@ -11,7 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.controller.topics import NewTopic
-from pykbroker.faults.chaos_tape import FARTHEST_MS, LONGEST_DOWN_MS, ClusterOutcome
+from pykbroker.faults.chaos_tape import LONGEST_DOWN_MS, ClusterOutcome
 from pykbroker.wire.apis import ApiKey
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ _DOWN_S: Final = (0.5, 5.0)
 _BEYOND_MS: Final = 500
 #: How far a clock is wrong at the least, in milliseconds: by less it is slewed.
 _LEAST_STEP_MS: Final = 128
+#: And at the most: what begins meanwhile, as a transaction, ends so much later, which is to be soon after the chaos.
+_LARGEST_STEP_MS: Final = 10_000
 #: The most members, transactions and partitions from which one is drawn.
 _MOST: Final = 2_000
 _COORDINATORS: Final = ("__consumer_offsets", "__transaction_state")
@@ -159,7 +161,7 @@ class RealMeans:
                 yield from (each for each in topic.partitions.values() if len(each.replicas) > 1 and each.leader >= 0)
 
     def _draw_step(self, rng: Random, at_ms: int, name: str) -> ClusterOutcome:
-        size = round(_LEAST_STEP_MS * math.pow(FARTHEST_MS / _LEAST_STEP_MS, rng.random()))
+        size = round(_LEAST_STEP_MS * math.pow(_LARGEST_STEP_MS / _LEAST_STEP_MS, rng.random()))
         lasts = round(1000 * rng.uniform(*_DOWN_S))
         node_id = min(self._node.cluster.brokers, default=0)
         return ClusterOutcome(at_ms, name, node_id, down_ms=lasts, ahead_ms=rng.choice((-size, size)))
