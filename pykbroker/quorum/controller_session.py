@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pykbroker.quorum.lifecycle import BrokerState, HeartbeatAnswer, NextAsk, RegistrationLifecycle
 from pykbroker.runtime.waits import Deferred, attempt
-from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.errors import ErrorCode, error_code
 from pykbroker.wire.messages import broker_registration as registrations
 from pykbroker.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from pykbroker.wire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pykbroker.metadata.image import Endpoint, MetadataImage
     from pykbroker.quorum.observing import MetadataObserver, Nodes
     from pykbroker.runtime.runtime import Runtime
+    from pykbroker.runtime.timers import Timer
     from pykbroker.wire.message import Message
 
 log = logging.getLogger(__name__)
@@ -69,9 +70,8 @@ class ControllerSession:
         deadline_ms = self._now_ms() + config["initial.broker.registration.timeout.ms"]
         self.lifecycle = RegistrationLifecycle(node.node_id, deadline_ms)
         self._pause_ms = _PAUSE_MS
-        #: Counts the requests, so that of an answer and a pause each goes on once.
-        self._number = 0
-        self._is_waiting = False
+        #: The pause before the next request; None while one is under way.
+        self._pause: Timer | None = None
         self._ended = False
         self._unsubscribe = observing.subscribe(self._follow)
 
@@ -109,14 +109,14 @@ class ControllerSession:
 
     def _hasten(self) -> None:
         """Do not wait for the end of a pause; an answer under way is waited for."""
-        if self._is_waiting:
+        if self._pause is not None:
+            self._pause.cancel()
             self._ask()
 
     def _ask(self) -> None:
-        self._is_waiting = False
+        self._pause = None
         if self._ended:
             return
-        self._number += 1
         if self.lifecycle.is_registered:
             self._send(self._heartbeat(), BrokerHeartbeatResponse, 0, self._heartbeat_answered)
         else:
@@ -143,7 +143,7 @@ class ControllerSession:
             self._pause_ms = _PAUSE_MS
             log.info("Registered with the controllers, broker epoch %d", answer.broker_epoch)
         elif answer.error_code != ErrorCode.NOT_CONTROLLER:
-            log.info("The controllers answer the registration with %s", ErrorCode(answer.error_code).name)
+            log.info("The controllers answer the registration with %s", error_code(answer.error_code).name)
         return following
 
     def _heartbeat_answered(self, answer: BrokerHeartbeatResponse) -> NextAsk:
@@ -172,14 +172,7 @@ class ControllerSession:
             self._changed(self.lifecycle.state)
 
     def _rest(self, ms: float) -> None:
-        number = self._number
-        self._is_waiting = True
-
-        def over() -> None:
-            if self._is_waiting and self._number == number:
-                self._ask()
-
-        self._runtime.client_timers.after(ms, over)
+        self._pause = self._runtime.client_timers.after(ms, self._ask)
 
     def _registration(self) -> BrokerRegistrationRequest:
         node = self._node
