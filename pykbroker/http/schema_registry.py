@@ -219,11 +219,12 @@ class SchemaRegistrySide:
         with self._bodies.taken((_LARGEST_BODY if request.body_exists else 0) if size is None else size):
             raw = await read(request, _LARGEST_BODY)
             async with self._large if len(raw) > PARSED_HERE else self._small:
-                body = (
-                    apicurio.body_of(raw, request.headers, request.content_type)
-                    if route.from_apicurio
-                    else await object_of(raw or b"{}")
-                )
+                if not route.from_apicurio:
+                    body = await object_of(raw or b"{}")
+                elif len(raw) > PARSED_HERE:
+                    body = await asyncio.to_thread(apicurio.body_of, raw, request.headers, request.content_type)
+                else:
+                    body = apicurio.body_of(raw, request.headers, request.content_type)
                 return await route.handler(replace(call, body=body))
 
     async def _authenticated(self, request: web.Request) -> HttpPrincipal:

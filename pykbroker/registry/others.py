@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 #: ``schema.registry.group.id`` as by default, and the protocol type of its members.
 GROUP: Final = "schema-registry"
 PROTOCOL_TYPE: Final = "sr"
+#: Longer than what a registry says of itself; more is not parsed.
+_LONGEST: Final = 16 * 1024
 
 
 def another_leads(cluster: Cluster) -> bool:
@@ -39,6 +41,8 @@ def _has_candidates(shard: GroupShard) -> bool:
 
 def _may_lead(metadata: bytes) -> bool:
     """A member says who it is in JSON; it may be configured never to lead (``leader.eligibility``)."""
+    if len(metadata) > _LONGEST:
+        return True
     try:
         said = json.loads(metadata)
     except (ValueError, RecursionError):

@@ -6,13 +6,13 @@ both the global id and that of the content. Bodies are the schema's text, or an 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote
 
 from pykbroker.registry.errors import subject_not_found
+from pykbroker.registry.json_text import loads
 from pykbroker.registry.rest import schemas, subjects
 from pykbroker.registry.rest.call import Call, unprocessable
 from pykbroker.registry.schema import AVRO
@@ -31,13 +31,13 @@ def path_of(path: str, headers: Mapping[str, str]) -> str:
 
 
 def body_of(raw: bytes, headers: Mapping[str, str], kind: str) -> dict[str, Any]:
-    """The body as this registry takes it. Raises RegistryError."""
+    """The body as this registry takes it; in a thread where it is large. Raises RegistryError."""
     said: dict[str, Any] = {"schemaType": headers.get("X-Registry-ArtifactType")}
     try:
         text = raw.decode()
         if kind not in _OBJECTS:
             return {**said, "schema": text}
-        given = json.loads(text)
+        given = loads(text)
         references = [
             {"name": each["name"], "subject": each["artifactId"], "version": int(each["version"])}
             for each in given.get("references") or ()

@@ -10,7 +10,7 @@ import pytest
 from pykbroker.controller.topics import NewTopic
 from pykbroker.process.life import Lifetimes
 from pykbroker.registry.errors import RegistryError
-from pykbroker.registry.others import GROUP
+from pykbroker.registry.others import GROUP, _may_lead
 from pykbroker.registry.records import SchemaKey
 from pykbroker.registry.topic import TOPIC, SchemasTopic
 from pykbroker.tests.kit.cluster import MemoryCluster
@@ -93,3 +93,9 @@ def test_another_registry_leads_while_it_is_in_the_group() -> None:
     world.ask(LeaveGroupRequest(group_id=GROUP, member_id=member), 1)
     asyncio.run(write())
     assert sum(header.record_count for header, _ in world.partition(TOPIC, 0).log.batches(0)) == 3
+
+
+def test_what_a_member_says_at_length_is_not_parsed() -> None:
+    said = {"master_eligibility": False}
+    assert not _may_lead(json.dumps(said).encode())
+    assert _may_lead(json.dumps({**said, "host": "x" * 2**14}).encode())
