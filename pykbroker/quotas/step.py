@@ -140,8 +140,8 @@ class _Measured:
         return self._measured(response)
 
     def _measured(self, response: Any) -> Any:
-        if self._fetch is not None:
-            return self._fetched(self._fetch, response)
+        if self._ctx.api_key == _FETCH:
+            return self._fetched(response)
         return self._throttled(response, self._wait_ms(response))
 
     def _refused(self, error: KafkaError) -> NoReturn:
@@ -164,19 +164,18 @@ class _Measured:
             throttle_ms = max(throttle_ms, outcome.throttle_time_ms)
         return throttle_ms
 
-    def _fetched(self, limit: Limit, response: FetchResponse) -> FetchResponse:
-        now = milliseconds(self._clock)
-        size = _size(response, self._ctx.api_version)
-        throttle_ms = max(self._wait_ms(response), self._usage.fetch.record(limit, size, now))
+    def _fetched(self, response: FetchResponse) -> Any:
+        """Whichever quota is reached, the answer has no records, and does not count."""
+        now, limit = milliseconds(self._clock), self._fetch
+        throttle_ms, size = self._wait_ms(response), 0
+        if limit is not None:
+            size = _size(response, self._ctx.api_version)
+            throttle_ms = max(throttle_ms, self._usage.fetch.record(limit, size, now))
         if throttle_ms:
-            self._usage.fetch.take_back(limit, size, now)
-            response = self._empty(response)
-        self._throttled(response, throttle_ms)
-        return response
-
-    def _empty(self, response: FetchResponse) -> FetchResponse:
-        session_id = self._broker.fetch_sessions.take_back(self._request.session_id, response)
-        return FetchResponse(error_code=response.error_code, session_id=session_id)
+            if limit is not None:
+                self._usage.fetch.take_back(limit, size, now)
+            response = self._broker.fetch_sessions.emptied(self._request, response)
+        return self._throttled(response, throttle_ms)
 
     def _throttled(self, response: Any, throttle_ms: int) -> Any:
         if throttle_ms:
