@@ -109,8 +109,8 @@ def test_names_and_texts_of_subjects(opened, evil_subjects):
     page = opened("schemas", at=evil_subjects.http_address)
     links = page.locator("tbody a")
     expect(links).to_have_count(len(SUBJECTS) + 1)
-    assert set(links.all_text_contents()) == {*map(shown, SUBJECTS), "x" * 5000}
-    for name in map(shown, SUBJECTS):
+    assert set(links.all_text_contents()) == {*map(with_escapes, SUBJECTS), "x" * 5000}
+    for name in map(with_escapes, SUBJECTS):
         links.filter(has_text=re.compile(f"^{re.escape(name)}$")).click()
         expect(page.locator(".versions")).to_contain_text("Used by")
         assert page.locator("h1").text_content() == name
@@ -119,7 +119,7 @@ def test_names_and_texts_of_subjects(opened, evil_subjects):
         expect(links).to_have_count(len(SUBJECTS) + 1)
 
 
-def shown(name: str) -> str:
+def with_escapes(name: str) -> str:
     """With escapes for what would mislead."""
     return "".join(f"\\u{ord(each):04x}" if each in "\u202e\u200b\ufeff\0\1\x1b" else each for each in name)
 
