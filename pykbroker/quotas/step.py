@@ -1,15 +1,15 @@
 """The dispatcher step that applies quotas, present only while there are any.
 
 As in Kafka, a request above a quota is answered at once with its throttle_time_ms, and the connection is muted for that time.
-Use is recorded when the response is built: the size of a Produce request, the size of a Fetch response, which is replaced by
-an empty one above the quota. Request time is the time in the handler, recorded with the response, and what ``request_time.py``
+Use is recorded when the response is built: the size of a Produce request, the size of a Fetch or ShareFetch response, which has
+no records above the quota. Request time is the time in the handler, recorded with the response, and what ``request_time.py``
 records after it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 from pykbroker.quotas.limits import Limit
 from pykbroker.quotas.mutations import CHARGED_APIS, milliseconds
@@ -26,9 +26,13 @@ if TYPE_CHECKING:
     from pykbroker.handlers.contract import Answer
     from pykbroker.runtime.clock import Clock
     from pykbroker.security.context import RequestContext
+    from pykbroker.wire.messages.share_fetch import ShareFetchResponse
+
+    AnyFetch = TypeVar("AnyFetch", FetchResponse, ShareFetchResponse)
 
 _PRODUCE: Final = int(ApiKey.PRODUCE)
 _FETCH: Final = int(ApiKey.FETCH)
+_FETCHES: Final = (_FETCH, int(ApiKey.SHARE_FETCH))
 #: Requests between brokers are not throttled.
 _EXEMPT: Final = frozenset(map(int, (ApiKey.WRITE_TXN_MARKERS,)))
 
@@ -96,7 +100,7 @@ class _Measured:
     def _read_limits(self) -> None:
         key, usage, (user, client) = self._ctx.api_key, self._usage, self._who
         self._produce = usage.produce.limits.of(user, client) if key == _PRODUCE else None
-        self._fetch = usage.fetch.limits.of(user, client) if key == _FETCH else None
+        self._fetch = usage.fetch.limits.of(user, client) if key in _FETCHES else None
         self._time = None if self._is_exempt() else usage.time.limits.of(user, client)
 
     def run(self, proceed: Callable[[], Answer]) -> Answer:
@@ -164,17 +168,21 @@ class _Measured:
             throttle_ms = max(throttle_ms, outcome.throttle_time_ms)
         return throttle_ms
 
-    def _fetched(self, limit: Limit, response: FetchResponse) -> FetchResponse:
+    def _fetched(self, limit: Limit, response: AnyFetch) -> AnyFetch:
         now = milliseconds(self._clock)
         size = _size(response, self._ctx.api_version)
         throttle_ms = max(self._wait_ms(response), self._usage.fetch.record(limit, size, now))
         if throttle_ms:
             self._usage.fetch.take_back(limit, size, now)
-            response = self._empty(response)
+            response = self._without_records(response)
         self._throttled(response, throttle_ms)
         return response
 
-    def _empty(self, response: FetchResponse) -> FetchResponse:
+    def _without_records(self, response: AnyFetch) -> AnyFetch:
+        if not isinstance(response, FetchResponse):
+            asked = self._request
+            self._broker.share_partitions.take_back(asked.group_id or "", asked.member_id or "", response)
+            return response
         session_id = self._broker.fetch_sessions.take_back(self._request.session_id, response)
         return FetchResponse(error_code=response.error_code, session_id=session_id)
 
@@ -190,7 +198,7 @@ class _Measured:
         self._ctx.connection.mute(throttle_ms)
 
 
-def _size(response: FetchResponse, version: int) -> int:
+def _size(response: AnyFetch, version: int) -> int:
     """Bytes of the encoded response with its size field, without copying records."""
     out = FrameWriter()
     response.encode(out, version)
