@@ -9,7 +9,7 @@ records after it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from pykbroker.quotas.limits import Limit
 from pykbroker.quotas.mutations import CHARGED_APIS, milliseconds
@@ -19,16 +19,16 @@ from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.frames import FrameWriter
-from pykbroker.wire.messages.fetch import FetchResponse
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.handlers.contract import Answer
+    from pykbroker.partitions.fetch_sessions import FetchSessions
     from pykbroker.runtime.clock import Clock
     from pykbroker.security.context import RequestContext
+    from pykbroker.share_partitions.manager import SharePartitions
+    from pykbroker.wire.messages.fetch import FetchResponse
     from pykbroker.wire.messages.share_fetch import ShareFetchResponse
-
-    AnyFetch = TypeVar("AnyFetch", FetchResponse, ShareFetchResponse)
 
 _PRODUCE: Final = int(ApiKey.PRODUCE)
 _FETCH: Final = int(ApiKey.FETCH)
@@ -144,8 +144,8 @@ class _Measured:
         return self._measured(response)
 
     def _measured(self, response: Any) -> Any:
-        if self._fetch is not None:
-            return self._fetched(self._fetch, response)
+        if self._ctx.api_key in _FETCHES:
+            return self._fetched(response)
         return self._throttled(response, self._wait_ms(response))
 
     def _refused(self, error: KafkaError) -> NoReturn:
@@ -168,23 +168,22 @@ class _Measured:
             throttle_ms = max(throttle_ms, outcome.throttle_time_ms)
         return throttle_ms
 
-    def _fetched(self, limit: Limit, response: AnyFetch) -> AnyFetch:
-        now = milliseconds(self._clock)
-        size = _size(response, self._ctx.api_version)
-        throttle_ms = max(self._wait_ms(response), self._usage.fetch.record(limit, size, now))
+    def _fetched(self, response: Any) -> Any:
+        """Whichever quota is reached, the answer has no records, and does not count."""
+        now, limit = milliseconds(self._clock), self._fetch
+        throttle_ms, size = self._wait_ms(response), 0
+        if limit is not None:
+            size = _size(response, self._ctx.api_version)
+            throttle_ms = max(throttle_ms, self._usage.fetch.record(limit, size, now))
         if throttle_ms:
-            self._usage.fetch.take_back(limit, size, now)
-            response = self._without_records(response)
-        self._throttled(response, throttle_ms)
-        return response
+            if limit is not None:
+                self._usage.fetch.take_back(limit, size, now)
+            response = self._fetches().emptied(self._request, response)
+        return self._throttled(response, throttle_ms)
 
-    def _without_records(self, response: AnyFetch) -> AnyFetch:
-        if not isinstance(response, FetchResponse):
-            asked = self._request
-            self._broker.share_partitions.take_back(asked.group_id or "", asked.member_id or "", response)
-            return response
-        session_id = self._broker.fetch_sessions.take_back(self._request.session_id, response)
-        return FetchResponse(error_code=response.error_code, session_id=session_id)
+    def _fetches(self) -> FetchSessions | SharePartitions:
+        """What the records of the answer are of."""
+        return self._broker.fetch_sessions if self._ctx.api_key == _FETCH else self._broker.share_partitions
 
     def _throttled(self, response: Any, throttle_ms: int) -> Any:
         if throttle_ms:
@@ -198,7 +197,7 @@ class _Measured:
         self._ctx.connection.mute(throttle_ms)
 
 
-def _size(response: AnyFetch, version: int) -> int:
+def _size(response: FetchResponse | ShareFetchResponse, version: int) -> int:
     """Bytes of the encoded response with its size field, without copying records."""
     out = FrameWriter()
     response.encode(out, version)

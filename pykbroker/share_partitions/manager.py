@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pykbroker.runtime.slices import Steps
     from pykbroker.share_partitions.host import ShareHost
     from pykbroker.share_partitions.share_partition import SharePartition
-    from pykbroker.wire.messages.share_fetch import ShareFetchResponse
+    from pykbroker.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 
 log = logging.getLogger(__name__)
 
@@ -79,8 +79,11 @@ class SharePartitions:
         led = self._led.get(key.group_id, {}).get(key)
         return None if led is None else led.share
 
-    def take_back(self, group_id: str, member_id: str, response: ShareFetchResponse) -> None:
-        """Take the records out of an answer and give them back; results of acknowledgements stay in it."""
+    def emptied(self, request: ShareFetchRequest, response: ShareFetchResponse) -> ShareFetchResponse:
+        """The answer to a throttled client, which has no records: they are available to all members at once. What became of acknowledgements
+        is told.
+        """
+        group_id, member_id = request.group_id or "", request.member_id or ""
         of_group = self._led.get(group_id, {})
         for topic in response.responses:
             for told in topic.partitions:
@@ -91,6 +94,7 @@ class SharePartitions:
                     ]
                     led.take_back(member_id, acquired)
                 told.records, told.acquired_records = b"", []
+        return response
 
     @property
     def letters_of(self) -> Counter[str]:

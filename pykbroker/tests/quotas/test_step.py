@@ -281,6 +281,14 @@ def test_time_counts_in_percent_of_one_thread_and_costs_a_window_at_most(world: 
     assert world.peer.mutes[-1] == 1000
 
 
+def test_a_fetch_that_takes_too_much_time_is_answered_empty(world: World) -> None:
+    world.produce(1000)
+    world.limit("request_percentage", 1)
+    world.dispatcher.places.fill(Place.INTERCEPT, through(Slow(world, 900)))
+    opened = world.consume(epoch=0)
+    assert (opened.responses, opened.session_id, opened.throttle_time_ms) == ([], 0, 1000)
+
+
 def test_a_refused_request_costs_time_too_and_says_so(world: World) -> None:
     world.limit("request_percentage", 1)
     world.dispatcher.places.fill(Place.INTERCEPT, through(Slow(world, 900)))

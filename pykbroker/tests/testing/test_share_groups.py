@@ -163,6 +163,19 @@ def test_a_manual_clock_ends_locks_and_sessions() -> None:
             assert kafka.group("work").state == "Empty"
 
 
+def test_what_a_throttled_member_is_not_sent_was_no_delivery() -> None:
+    with Kafka(SETTINGS) as kafka:
+        kafka.create_topic("jobs")
+        with working(kafka) as worker:
+            acquires_four(kafka, worker)
+            kafka.produce("jobs", "job 4")
+            with kafka.faults.add("ShareFetch", throttle="1ms", times=1):
+                worker.fetch()
+            assert in_flight(kafka) == [(0, 3, "acquired", 1, MEMBER), (4, 4, "available", 0, "")]
+            worker.fetch()
+            assert in_flight(kafka) == [(0, 3, "acquired", 1, MEMBER), (4, 4, "acquired", 1, MEMBER)]
+
+
 def test_a_snapshot_in_the_middle_of_work() -> None:
     """What members hold is nobody's after it, as after a restart; what they said of records is kept."""
     with Kafka(SETTINGS) as kafka:
