@@ -59,7 +59,7 @@ class Disturbance(NamedTuple):
             return False
         if self.name != THROTTLED:
             return True
-        # Of a ShareFetch Apache Kafka keeps back what it has acquired already, which a quota of ours does not do.
+        # What Apache Kafka keeps back of a ShareFetch stays acquired until the lock is over; here it is available at once.
         return api_key != ApiKey.SHARE_FETCH and carries_throttle(response_class(api_key), version)
 
     def allows(self, fault: Fault) -> bool:

@@ -196,9 +196,11 @@ class FaultStep:
         return answer if change is None else (yield from errors.changed(broker, answer, change))
 
     def _throttled(self, broker: Broker, ctx: RequestContext, request: Any, ms: int, response: Any) -> Work[Any]:
-        """Answer at once with the throttle time, a Fetch without records, and mute the connection, as Kafka does."""
+        """Answer at once with the throttle time, a Fetch or ShareFetch without records, and mute the connection, as Kafka does."""
         if ctx.api_key == ApiKey.FETCH:
             response = broker.fetch_sessions.emptied(request, response)
+        elif ctx.api_key == ApiKey.SHARE_FETCH:
+            response = broker.share_partitions.emptied(request, response)
         if shapes.carries_throttle(type(response), ctx.api_version):
             response.throttle_time_ms = ms
         peer = ctx.connection
