@@ -76,7 +76,7 @@ def _refuse(name: str, *_: Any, **__: Any) -> Deferred[Any]:
 
 def altering(
     alterations: Sequence[Alteration], *, validate_only: bool
-) -> tuple[Message, type[AlterConfigsResponse] | type[IncrementalAlterConfigsResponse], int]:
+) -> tuple[Message, type[AlterConfigsResponse | IncrementalAlterConfigsResponse], int]:
     """The request for alterations of one kind, the class of its answer, and its version."""
     if any(each.replaces for each in alterations):
         replaced = [
