@@ -19,12 +19,12 @@ def test_one_follows_the_other(leader: int, java: ApacheKafka, ours: Member) -> 
     until_in_thread(lambda: log_of(java, topic) == log_of(ours, topic))
 
 
-@pytest.mark.parametrize("how", ["stop", "kill"])
+@pytest.mark.parametrize("ending", ["stop", "kill"])
 @pytest.mark.parametrize("leader", [1, 4])
-def test_ours_goes_and_comes_back(leader: int, how: str, java: ApacheKafka, ours: Member) -> None:
+def test_ours_goes_and_comes_back(leader: int, ending: str, java: ApacheKafka, ours: Member) -> None:
     topic = create(java.bootstrap, [leader, 5 - leader], min_insync_replicas="2")
     produce(java.bootstrap, topic, [b"both"])
-    getattr(ours, how)()
+    getattr(ours, ending)()
     until_in_thread(lambda: state(java.bootstrap, topic) == (1, {1}))
     ours.start()
     until_in_thread(lambda: state(java.bootstrap, topic) == (1, {1, 4}))

@@ -61,7 +61,6 @@ def altering(*resources: tuple[int, str, str, str]) -> Message:
 def requests(name: str, broker: int) -> Sequence[tuple[Message, int]]:
     """What is asked of one broker, which is ``broker``: with ``name`` in the names of what it makes."""
     other = JAVA if broker == OURS else OURS
-    entity = [quotas.EntityData("user", name)]
     return [
         (creating(topic(name, retention_ms="100000"), topic(f"{name}.many", 1, 9), topic("a b")), 7),
         (creating(topic(name)), 7),
@@ -88,6 +87,16 @@ def requests(name: str, broker: int) -> Sequence[tuple[Message, int]]:
             ),
             2,
         ),
+        *others(name),
+        (delete_topics.DeleteTopicsRequest([delete_topics.DeleteTopicState(name)]), 6),
+        (delete_topics.DeleteTopicsRequest([delete_topics.DeleteTopicState(name)]), 6),
+    ]
+
+
+def others(name: str) -> Sequence[tuple[Message, int]]:
+    """Those about other subjects than topics and settings."""
+    entity = [quotas.EntityData("user", name)]
+    return [
         (
             quotas.AlterClientQuotasRequest(
                 [quotas.AlterClientQuotasRequestEntryData(entity, [quotas.OpData("producer_byte_rate", 5.0)])]
@@ -122,8 +131,6 @@ def requests(name: str, broker: int) -> Sequence[tuple[Message, int]]:
             ),
             2,
         ),
-        (delete_topics.DeleteTopicsRequest([delete_topics.DeleteTopicState(name)]), 6),
-        (delete_topics.DeleteTopicsRequest([delete_topics.DeleteTopicState(name)]), 6),
     ]
 
 
@@ -133,14 +140,14 @@ def test_both_answer_alike(java: ApacheKafka, ours: Member) -> None:
         name = f"t-{uuid.uuid4()}"
         answers = [repr(ask(broker.bootstrap, *each)) for each in requests(name, node)]
         other = JAVA if node == OURS else OURS
-        told: Callable[[str], str] = lambda text, name=name, node=node, other=other: (  # noqa: E731
+        normalised: Callable[[str], str] = lambda text, name=name, node=node, other=other: (  # noqa: E731
             _DIFFERENT.sub(r"\1=*", text)
             .replace(name, "NAME")
             .replace(f"resource_name='{node}'", "resource_name='THIS'")
             .replace(f"resource_name='{other}'", "resource_name='OTHER'")
             .replace(f"expected {node}, but received {other}", "expected THIS, but received OTHER")
         )
-        found[node] = [told(each) for each in answers]
+        found[node] = [normalised(each) for each in answers]
     for (request, _), theirs, own in zip(requests("NAME", JAVA), found[JAVA], found[OURS], strict=True):
         assert own == theirs, request
     assert "error_code=0" in found[OURS][0]

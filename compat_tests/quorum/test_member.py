@@ -24,11 +24,11 @@ def test_both_see_both(java: ApacheKafka, ours: Member) -> None:
                 assert known == {(1, java.port), (4, ours.port)}
 
 
-@pytest.mark.parametrize("asked", ["java", "ours"])
-def test_clients_use_what_it_leads(asked: str, java: ApacheKafka, ours: Member, kafka_tools: KafkaTools) -> None:
+@pytest.mark.parametrize("contact", ["java", "ours"])
+def test_clients_use_what_it_leads(contact: str, java: ApacheKafka, ours: Member, kafka_tools: KafkaTools) -> None:
     """kafka-python, librdkafka and Kafka's console tools, each by either broker."""
     topic = create(java.bootstrap, [4])
-    bootstrap = {"java": java, "ours": ours}[asked].bootstrap
+    bootstrap = {"java": java, "ours": ours}[contact].bootstrap
     producer = KafkaProducer(bootstrap_servers=bootstrap)
     assert [producer.send(topic, b"python %d" % n).get(60).offset for n in range(3)] == [0, 1, 2]
     producer.close()
@@ -47,12 +47,12 @@ def test_clients_use_what_it_leads(asked: str, java: ApacheKafka, ours: Member, 
     assert [line.encode() for line in said.lines] == expected
 
 
-@pytest.mark.parametrize("how", ["stop", "kill"])
-def test_it_comes_back_with_its_records(how: str, java: ApacheKafka, ours: Member) -> None:
+@pytest.mark.parametrize("ending", ["stop", "kill"])
+def test_it_comes_back_with_its_records(ending: str, java: ApacheKafka, ours: Member) -> None:
     topic = create(java.bootstrap, [4])
     produce(java.bootstrap, topic, [b"before"])
-    assert getattr(ours, how)() == (0 if how == "stop" else -9)
-    if how == "stop":  # it has told the controller
+    assert getattr(ours, ending)() == (0 if ending == "stop" else -9)
+    if ending == "stop":  # it has told the controller
         assert state(java.bootstrap, topic)[0] == -1
     ours.start()
     produce(java.bootstrap, topic, [b"after"])

@@ -62,7 +62,7 @@ class Ground(NamedTuple):
     connections: Callable[[], NodeConnections]
 
 
-class Membership:
+class QuorumMember:
     """See the module. ``ended`` is told with a sentence when the broker has to end by itself."""
 
     def __init__(self, ground: Ground, endpoints: list[Endpoint], ended: Callable[[str], None]) -> None:

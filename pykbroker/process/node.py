@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage
     from pykbroker.network.admission import Admission
-    from pykbroker.process.joining import Membership
+    from pykbroker.process.joining import QuorumMember
     from pykbroker.process.machine import Machine
     from pykbroker.process.secured import SecuredListeners
     from pykbroker.process.single_brokers import SingleBrokers
@@ -149,7 +149,7 @@ class Node:
         self._ports: dict[int, dict[str, int]] = {}
         self._locks: list[DirectoryLock] = []
         self._lifecycle: BrokerLifecycle | None = None
-        self._membership: Membership | None = None
+        self._membership: QuorumMember | None = None
         #: Why the process ends by itself; None while nothing is known of that.
         self.failure: str | None = None
         self._real_disk: RealDisk | None = None
@@ -361,13 +361,13 @@ class Node:
     async def _join(self, config: BrokerConfig) -> BrokerLifecycle:
         """Become a broker of the cluster whose controllers the settings name. Raises StartFailed."""
         from pykbroker.network.nodes import NodeConnections
-        from pykbroker.process.joining import Ground, Membership
+        from pykbroker.process.joining import Ground, QuorumMember
 
         disk, rng = self._take_disk()
         connections = partial(NodeConnections, asyncio.get_running_loop(), f"broker-{config.node_id}")
         ground = Ground(config, self._paths, disk, self._clock, rng, self._features, connections)
         endpoints = advertised(config, 0, self._ports[config.node_id])
-        membership = self._membership = Membership(ground, endpoints, self._end)
+        membership = self._membership = QuorumMember(ground, endpoints, self._end)
         self.server.run(membership.runtime)
         try:
             lifecycle = await self._unless_stopped(membership.open())

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.features import Features
     from pykbroker.metadata.image import Endpoint, MetadataImage
-    from pykbroker.quorum.observing import MetadataObserver, Nodes, Settings
+    from pykbroker.quorum.observing import MetadataObserver, Nodes, QuorumSettings
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.runtime.timers import Timer
     from pykbroker.wire.message import Message
@@ -57,7 +57,7 @@ class ControllerSession:
         observing: MetadataObserver,
         nodes: Nodes,
         runtime: Runtime,
-        config: Settings,
+        config: QuorumSettings,
         changed: Callable[[BrokerState], None],
     ) -> None:
         self._node = node

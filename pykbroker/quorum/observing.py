@@ -60,7 +60,7 @@ class Nodes(Protocol):
         ...
 
 
-class Settings(Protocol):
+class QuorumSettings(Protocol):
     """The settings of a broker, by name."""
 
     def __getitem__(self, name: str, /) -> Any: ...
@@ -86,7 +86,7 @@ class MetadataObserver:
         copy: MetadataReplica,
         nodes: Nodes,
         runtime: Runtime,
-        config: Settings,
+        config: QuorumSettings,
         failed: Callable[[str], None],
         *,
         static_voters: Sequence[int] | None = None,

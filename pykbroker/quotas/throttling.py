@@ -36,7 +36,7 @@ class Throttling:
         #: Use by broker; mutations are counted for the cluster.
         self.brokers: dict[int, BrokerUsage] = {}
         self.mutations = TokenUsage(self._limits[MUTATIONS], windows(cluster.config, "controller.quota"))
-        self._charge = cluster.local_controller.charge if cluster.governs else _charged_elsewhere
+        self._charge = cluster.local_controller.charge if cluster.governs else _charge_remotely
         self._client_mutations = ClientMutations(self.mutations, cluster.runtime.clock)
         self._step = ThrottleStep(self._of_broker, self.mutations, cluster.runtime.clock)
         self._is_in = False
@@ -75,7 +75,7 @@ class Throttling:
         return usage
 
 
-def _charged_elsewhere(_: object) -> None:
+def _charge_remotely(_: object) -> None:
     """Mutations are charged where the controller is."""
 
 
