@@ -214,14 +214,14 @@ class Ours(Side):
     @contextmanager
     def cut_off(self, kind: str) -> Iterator[None]:
         """Broker 2 gets nothing from broker 1 for a while."""
-        with self.lasting(ClusterOutcome(0, kind, 2, down_ms=1500), self.cut):
+        with self.lasting(ClusterOutcome(0, kind, 2, down_ms=1500), self.apart):
             yield
 
-    def cut(self) -> set[tuple[int, int]]:
-        """Between which brokers nothing passes."""
+    def apart(self) -> list[int]:
+        """The brokers that are cut off."""
         peers = self.kafka.node.cluster.peers
         assert peers is not None
-        return peers.cut
+        return peers.apart
 
     def silent(self, kind: str, ms: int) -> None:
         """Nothing of raw requests comes for so long; who asks then waits."""
@@ -335,9 +335,9 @@ class Apache(Side):
                 self.addresses[2] = direct
 
     def _limit(self, rate: int | None) -> None:
-        what = OpData("producer_byte_rate", float(rate or 0), rate is None)
+        what = [OpData(f"{role}_byte_rate", float(rate or 0), rate is None) for role in ("producer", "consumer")]
         entries = [
-            AlterClientQuotasRequestEntryData([EntityData("client-id", client)], [what]) for client in (RAW, STOCK)
+            AlterClientQuotasRequestEntryData([EntityData("client-id", client)], what) for client in (RAW, STOCK)
         ]
         answer = self.once(AlterClientQuotasRequest(entries), 1)
         assert not any(each.error_code for each in answer.entries), answer
