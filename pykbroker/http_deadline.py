@@ -42,7 +42,7 @@ class HttpAnswer(NamedTuple):
     content: bytes
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
+class _RedirectsAsAnswers(urllib.request.HTTPRedirectHandler):
     """A redirect is an answer like another: urllib would send user and password to whatever host it names."""
 
     def redirect_request(self, *_: Any) -> None:
@@ -73,7 +73,7 @@ class RegistrySite:
         self.host = parts.hostname
         self.url = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), "", ""))
         self._timeout_s, self._most = timeout_s, most
-        self._open = opener_with_deadline(_NoRedirects(), *handlers, context=context).open
+        self._open = opener_with_deadline(_RedirectsAsAnswers(), *handlers, context=context).open
         self._headers = {"Accept": REGISTRY_KIND, "Content-Type": REGISTRY_KIND}
         if parts.username is not None:
             user = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
