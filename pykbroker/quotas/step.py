@@ -8,14 +8,15 @@ records after it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from pykbroker.handlers.in_slices import in_slices, is_small
 from pykbroker.quotas.limits import Limit
 from pykbroker.quotas.mutations import CHARGED_APIS, milliseconds
 from pykbroker.quotas.request_time import ConnectionTime
 from pykbroker.quotas.usage import RateUsage, TokenUsage
-from pykbroker.runtime.waits import Deferred
+from pykbroker.runtime.waits import Deferred, as_wait
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.frames import FrameWriter
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.handlers.contract import Answer
     from pykbroker.runtime.clock import Clock
+    from pykbroker.runtime.slices import Work
     from pykbroker.security.context import RequestContext
 
 _PRODUCE: Final = int(ApiKey.PRODUCE)
@@ -115,7 +117,8 @@ class _Measured:
             self._refused(error)
         self._handled_since(began)
         if isinstance(answer, Deferred):
-            later: Deferred[Any] = answer.map(self._measured_later).recover(KafkaError, self._refused)
+            measured = answer.chain(lambda response: as_wait(self._measured_later(response)))
+            later: Deferred[Any] = measured.recover(KafkaError, self._refused)
             later.when_abandoned = answer.abandon
             return later
         throttled: Answer = self._measured(answer)
@@ -141,7 +144,7 @@ class _Measured:
 
     def _measured(self, response: Any) -> Any:
         if self._fetch is not None:
-            return self._fetched(self._fetch, response)
+            return in_slices(self._broker, self._ctx, self._fetched(self._fetch, response))
         return self._throttled(response, self._wait_ms(response))
 
     def _refused(self, error: KafkaError) -> NoReturn:
@@ -164,19 +167,16 @@ class _Measured:
             throttle_ms = max(throttle_ms, outcome.throttle_time_ms)
         return throttle_ms
 
-    def _fetched(self, limit: Limit, response: FetchResponse) -> FetchResponse:
+    def _fetched(self, limit: Limit, response: FetchResponse) -> Work[FetchResponse]:
+        size = yield from _size(response, self._ctx.api_version)
         now = milliseconds(self._clock)
-        size = _size(response, self._ctx.api_version)
         throttle_ms = max(self._wait_ms(response), self._usage.fetch.record(limit, size, now))
         if throttle_ms:
             self._usage.fetch.take_back(limit, size, now)
-            response = self._empty(response)
+            session_id = yield from self._broker.fetch_sessions.take_back(self._request.session_id, response)
+            response = FetchResponse(error_code=response.error_code, session_id=session_id)
         self._throttled(response, throttle_ms)
         return response
-
-    def _empty(self, response: FetchResponse) -> FetchResponse:
-        session_id = self._broker.fetch_sessions.take_back(self._request.session_id, response)
-        return FetchResponse(error_code=response.error_code, session_id=session_id)
 
     def _throttled(self, response: Any, throttle_ms: int) -> Any:
         if throttle_ms:
@@ -190,8 +190,13 @@ class _Measured:
         self._ctx.connection.mute(throttle_ms)
 
 
-def _size(response: FetchResponse, version: int) -> int:
+def _size(response: FetchResponse, version: int) -> Generator[float, None, int]:
     """Bytes of the encoded response with its size field, without copying records."""
     out = FrameWriter()
-    response.encode(out, version)
+    if is_small(response.responses):
+        response.encode(out, version)
+    else:
+        from pykbroker.wire.sliced.fetch import write
+
+        yield from write(out, response, version)
     return len(out) + sum(len(records) for _, records in out.cuts)

@@ -20,6 +20,7 @@ from pykbroker.faults.fault import Fault
 from pykbroker.faults.injector import Injector
 from pykbroker.handlers.contract import CloseConnection
 from pykbroker.handlers.table import SUPPORTED
+from pykbroker.quotas.throttling import Throttling
 from pykbroker.requests.pipeline import Place
 from pykbroker.runtime.waits import Deferred
 from pykbroker.security.acl import ALLOW, Acl
@@ -37,6 +38,7 @@ from pykbroker.wire.apis import APIS, ApiKey
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.message import Message
 from pykbroker.wire.messages import (
+    alter_client_quotas,
     consumer_group_heartbeat,
     describe_groups,
     fetch,
@@ -339,7 +341,9 @@ def test_no_turn_is_long_where_a_group_has_many_offsets(version: int) -> None:
 
 
 def test_no_turn_is_long_where_a_fetch_session_has_many_partitions() -> None:
-    """It is opened, waits and is told of an append, answers all that has records, and drops all but one."""
+    """It is opened, waits and is told of an append, answers all that has records, gives way to another one, drops all but one, and is
+    closed.
+    """
     world, count = Counted(), of_depths(2000, 4000, 9000)
     world.create(NewTopic("wide", count, 1))
     for index in range(count):
@@ -380,10 +384,55 @@ def test_no_turn_is_long_where_a_fetch_session_has_many_partitions() -> None:
     full = fetches(-1, session_id=session.id, session_epoch=1)
     assert turns_until(lambda: full.done) < MOST
     assert {item.sent_high_watermark for item in session.items.values()} == {1, 2}
-    forgotten = [fetch.ForgottenTopic("wide", partitions=list(range(1, count)))]
-    last = fetches(-1, session_id=session.id, session_epoch=2, forgotten_topics_data=forgotten)
+
+    def watched() -> int:
+        return sum(len(world.partition("wide", index).watchers) for index in range(count))
+
+    another = fetches(0, session_id=session.id, session_epoch=0)
+    assert turns_until(lambda: another.done and watched() == count) < MOST
+    assert session.closed
+    (session,) = world.broker.fetch_sessions._sessions.values()
+    forgotten = [fetch.ForgottenTopic("wide", partitions=list(range(2, count)))]
+    last = fetches(-1, session_id=session.id, session_epoch=1, forgotten_topics_data=forgotten)
     assert turns_until(lambda: last.done) < MOST
-    assert len(session.items) == 1
+    assert len(session.items) == 2
+    again = fetches(0, session_id=session.id, session_epoch=2)
+    assert turns_until(lambda: again.done) < MOST
+    assert watched() == count
+    (session,) = world.broker.fetch_sessions._sessions.values()
+    ended = fetches(-1, session_id=session.id, session_epoch=-1)
+    assert 0 < watched() < count
+    assert turns_until(lambda: ended.done and not watched()) < MOST
+    again = fetches(0, session_epoch=0)
+    assert turns_until(lambda: again.done) < MOST
+    world.broker.fetch_sessions.close()
+    assert 0 < watched() < count
+    assert turns_until(lambda: not watched()) < MOST
+
+
+def test_no_turn_is_long_where_the_answer_of_a_large_session_is_throttled() -> None:
+    """It is measured, and its partitions are ready again."""
+    world, count = Counted(), of_depths(2000, 4000, 9000)
+    world.create(NewTopic("wide", count, 1))
+    world.cluster.metadata.subscribe(Throttling(world.cluster, world.dispatcher).changed)
+    limit = alter_client_quotas.OpData("consumer_byte_rate", 1, remove=False)
+    entry = alter_client_quotas.AlterClientQuotasRequestEntryData(
+        [alter_client_quotas.EntityData("user", "ANONYMOUS")], [limit]
+    )
+    world.ask(alter_client_quotas.AlterClientQuotasRequest([entry]), 1)
+    partitions = [fetch.FetchPartition(index) for index in range(count)]
+    request = fetch.FetchRequest(
+        max_wait_ms=0, max_bytes=1 << 20, session_epoch=0, topics=[fetch.FetchTopic("wide", partitions=partitions)]
+    )
+    for index in range(count):
+        _ = world.partition("wide", index).log
+    world.counts, world.longest = True, 0
+    answer = world.post(request, 11)
+    while not answer.done:
+        world.run_turn()
+    assert sum(map(len, answer.value)) < count
+    assert not len(world.broker.fetch_sessions)
+    assert world.longest < MOST
 
 
 @pytest.mark.parametrize("kind", ["consumer", "share"])
