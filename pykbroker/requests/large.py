@@ -15,6 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pykbroker.handlers.contract import CloseConnection, NotYet, again_when_ready
+from pykbroker.handlers.in_slices import IN_PLACE
 from pykbroker.runtime.waits import Deferred, as_wait
 from pykbroker.wire.apis import APIS
 from pykbroker.wire.errors import KafkaError, WireError
@@ -34,8 +35,6 @@ MOST_ELEMENTS = 1_000_000
 #: takes up to this many of memory until it is answered (``tests/handlers/test_longest_turn.py`` measures it).
 MOST_BYTES = 16 * 1024 * 1024
 MEMORY_OF_A_BYTE = 36
-#: The most things of a request with records that is handled at once, so that its frame need not be copied.
-_AT_ONCE = 400
 #: Partial collections after which a full one would come.
 _NEVER = 1 << 30
 #: The weight of decoding or encoding an element.
@@ -118,7 +117,7 @@ class LargeRequests:
         elements = 0
         steps = read(frame, at, version)
         try:
-            while elements < _AT_ONCE:
+            while elements < IN_PLACE:
                 elements += next(steps)
         except StopIteration as ended:
             return ended.value[0]

@@ -21,12 +21,13 @@ from pykbroker.faults.injector import Injector
 from pykbroker.handlers.contract import CloseConnection
 from pykbroker.handlers.table import SUPPORTED
 from pykbroker.quotas.throttling import Throttling
-from pykbroker.requests.pipeline import Place
+from pykbroker.requests.pipeline import Place, through
 from pykbroker.runtime.waits import Deferred
 from pykbroker.security.acl import ALLOW, Acl
 from pykbroker.security.authorizer import STANDARD_AUTHORIZER, Authorizer
 from pykbroker.security.operations import ALL, READ
 from pykbroker.security.resources import LITERAL, TOPIC
+from pykbroker.steered.request_log import RequestLog
 from pykbroker.storage.log.validate import Origin
 from pykbroker.tests.kit.cluster import GROUP_KEY, TRANSACTION_KEY, MemoryCluster
 from pykbroker.tests.kit.depth import of_depths
@@ -91,6 +92,14 @@ def measured() -> Counted:
 def faulty() -> Counted:
     """One for injected errors: a second member of a group that joins waits for the first, which does not come back."""
     return _cluster()
+
+
+@pytest.fixture(scope="module")
+def noting() -> Counted:
+    """One with a request log."""
+    made = _cluster()
+    made.dispatcher.places.fill(Place.OBSERVE, through(RequestLog()))
+    return made
 
 
 def _cluster(groups: int = GROUPS, **settings: str) -> Counted:
@@ -251,6 +260,26 @@ def test_no_turn_is_long_under_a_fault(world: Counted, key: ApiKey, fault: dict[
         assert _longest(world, key)[0] <= MOST
     finally:
         injector.clear()
+
+
+@pytest.mark.deep(but=6)
+@pytest.mark.parametrize("key", LARGE, ids=lambda key: key.name)
+def test_no_turn_is_long_where_requests_are_noted(noting: Counted, key: ApiKey) -> None:
+    assert _longest(noting, key)[0] <= MOST
+
+
+def test_a_large_answer_leaves_once_it_is_noted() -> None:
+    """It is that of a small request, so that it is encoded in one turn."""
+    world, requests = MemoryCluster(), RequestLog()
+    world.create(*(NewTopic(f"topic-{number}", 1, 1) for number in range(400)))
+    world.dispatcher.places.fill(Place.OBSERVE, through(requests))
+    answer = world.post(metadata.MetadataRequest(None), 12)
+    assert not answer.done
+    while not answer.done:
+        world.run_turn()
+    (noted,) = requests
+    assert len(noted.response.topics) == 400  # type: ignore[union-attr]
+    assert noted.weight > 800
 
 
 def test_an_answer_of_many_items_is_cut_off_in_slices(world: Counted) -> None:
