@@ -17,7 +17,7 @@ from pykbroker.handlers.in_slices import around_a_handler, is_in_place
 from pykbroker.runtime.slices import at_once
 from pykbroker.runtime.waits import Deferred, as_wait
 from pykbroker.steered.redaction import copied, without_secrets
-from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.apis import ApiKey, response_class
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.headers import decode_request_header
 from pykbroker.wire.message import Message, WireStruct
@@ -141,8 +141,8 @@ class RequestLog:
         def answered(response: Any) -> Generator[float, None, Any]:
             noted.took_ms = (clock.monotonic() - began) * 1000
             kept = yield from without_records(response)
-            noted.response = yield from without_secrets(kept)
-            self._grow(noted, (yield from _weigh(response)))
+            noted.response = yield from without_secrets(_plain(kept))
+            self._grow(noted, (yield from _weigh(response)))  # one that is kept for all clients weighs nothing more
             return response
 
         def failed(error: KafkaError) -> NoReturn:
@@ -270,6 +270,14 @@ def without_records(message: Any) -> Generator[float, None, Any]:
     if message is None or message.API_KEY not in (ApiKey.PRODUCE, ApiKey.FETCH):
         return message
     return (yield from copied(message, _cut))
+
+
+def _plain(response: Any) -> Any:
+    """The response as the class of its API, which one that is kept for all clients is not."""
+    if response is None:
+        return None
+    kind = response_class(response.API_KEY)
+    return response if type(response) is kind else kind(*[getattr(response, name) for name in kind.__slots__])
 
 
 def _cut(struct: Any) -> Steps:

@@ -44,6 +44,7 @@ from pykbroker.wire.messages import (
     describe_groups,
     fetch,
     init_producer_id,
+    list_groups,
     metadata,
     offset_commit,
     offset_fetch,
@@ -271,15 +272,30 @@ def test_no_turn_is_long_where_requests_are_noted(noting: Counted, key: ApiKey) 
 def test_a_large_answer_leaves_once_it_is_noted() -> None:
     """It is that of a small request, so that it is encoded in one turn."""
     world, requests = MemoryCluster(), RequestLog()
-    world.create(*(NewTopic(f"topic-{number}", 1, 1) for number in range(400)))
+    world.topic("t", 1)
+    world.coordinator("g")
+    partitions = [offset_commit.OffsetCommitRequestPartition(0, 1)]
+    commit = offset_commit.OffsetCommitRequestTopic("t", partitions=partitions)
+    for number in range(400):
+        world.ask(offset_commit.OffsetCommitRequest(f"g{number}", topics=[commit]), 8)
     world.dispatcher.places.fill(Place.OBSERVE, through(requests))
-    answer = world.post(metadata.MetadataRequest(None), 12)
-    assert not answer.done
+    answer = world.post(list_groups.ListGroupsRequest(), 4)
     while not answer.done:
         world.run_turn()
     (noted,) = requests
-    assert len(noted.response.topics) == 400  # type: ignore[union-attr]
-    assert noted.weight > 800
+    assert len(noted.response.groups) == 400  # type: ignore[union-attr]
+    assert noted.weight > 400
+
+
+def test_errors_in_an_answer_that_is_kept_for_all_clients_are_noted() -> None:
+    world, requests = MemoryCluster(2), RequestLog()
+    world.create(NewTopic("t", 2, 1))
+    world.dispatcher.places.fill(Place.OBSERVE, through(requests))
+    world.stop_broker(2)
+    request = metadata.MetadataRequest([metadata.MetadataRequestTopic(name="t")])
+    for _ in range(2):
+        world.ask(request, 9, broker=1)
+    assert [each.error_codes for each in requests] == 2 * [{ErrorCode.LEADER_NOT_AVAILABLE}]
 
 
 def test_an_answer_of_many_items_is_cut_off_in_slices(world: Counted) -> None:
