@@ -276,7 +276,7 @@ def _plain(response: Any) -> Any:
     """The response as the class of its API, which one that is kept for all clients is not."""
     if response is None:
         return None
-    kind = response_class(response.API_KEY)
+    kind: Any = response_class(response.API_KEY)
     return response if type(response) is kind else kind(*[getattr(response, name) for name in kind.__slots__])
 
 

@@ -25,6 +25,7 @@ from pykbroker.requests.pipeline import Place, through
 from pykbroker.runtime.waits import Deferred
 from pykbroker.security.acl import ALLOW, Acl
 from pykbroker.security.authorizer import STANDARD_AUTHORIZER, Authorizer
+from pykbroker.security.context import RequestContext
 from pykbroker.security.operations import ALL, READ
 from pykbroker.security.resources import LITERAL, TOPIC
 from pykbroker.steered.request_log import RequestLog
@@ -270,21 +271,19 @@ def test_no_turn_is_long_where_requests_are_noted(noting: Counted, key: ApiKey) 
 
 
 def test_a_large_answer_leaves_once_it_is_noted() -> None:
-    """It is that of a small request, so that it is encoded in one turn."""
     world, requests = MemoryCluster(), RequestLog()
-    world.topic("t", 1)
-    world.coordinator("g")
-    partitions = [offset_commit.OffsetCommitRequestPartition(0, 1)]
-    commit = offset_commit.OffsetCommitRequestTopic("t", partitions=partitions)
-    for number in range(400):
-        world.ask(offset_commit.OffsetCommitRequest(f"g{number}", topics=[commit]), 8)
-    world.dispatcher.places.fill(Place.OBSERVE, through(requests))
-    answer = world.post(list_groups.ListGroupsRequest(), 4)
-    while not answer.done:
+    ctx = RequestContext(int(ApiKey.LIST_GROUPS), 4, 1, "c", "h", "PLAINTEXT", "User:ANONYMOUS")
+    answer: Deferred[Any] = Deferred()
+    sent = requests(world.broker, ctx, list_groups.ListGroupsRequest(), lambda: answer)
+    assert isinstance(sent, Deferred)
+    answer.complete(list_groups.ListGroupsResponse(groups=[list_groups.ListedGroup("g")] * 2_000))
+    turns = 0
+    while not sent.done:
         world.run_turn()
+        turns += 1
     (noted,) = requests
-    assert len(noted.response.groups) == 400  # type: ignore[union-attr]
-    assert noted.weight > 400
+    assert turns > 1
+    assert noted.weight == 2_002
 
 
 def test_errors_in_an_answer_that_is_kept_for_all_clients_are_noted() -> None:
