@@ -19,9 +19,9 @@ PATIENCE_S = 2
 LIMIT = "attacked.limit.ms"
 
 
-def properties(path: Path, settings: dict[str, str]) -> Path:
-    """Settings of Java's client and ours, in a file; they give up after PATIENCE_S."""
-    patience = {"default.api.timeout.ms": PATIENCE_S * 1000, "request.timeout.ms": PATIENCE_S * 750}
+def properties(path: Path, settings: dict[str, str], patience_s: int = PATIENCE_S) -> Path:
+    """Settings of Java's client and ours, in a file; they give up after ``patience_s``."""
+    patience = {"default.api.timeout.ms": patience_s * 1000, "request.timeout.ms": patience_s * 750}
     path.write_text("".join(f"{name}={value}\n" for name, value in {**settings, **patience}.items()))
     return path
 

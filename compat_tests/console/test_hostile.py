@@ -5,6 +5,8 @@ That no script ran, nothing was asked elsewhere and the page's policy refused no
 
 from __future__ import annotations
 
+import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +18,7 @@ from confluent_kafka import Consumer, Producer
 from playwright.sync_api import expect
 
 from pykbroker.steered.http_options import HttpOptions
+from pykbroker.testing import Kafka
 from pykbroker.tests.http.http_client import with_http
 
 EVIL = (
@@ -96,6 +99,41 @@ def test_names_do_not_look_like_others(opened, kafka):
     page.click("dialog button[type=submit]")
     expect(page.locator("h1")).to_have_text("Groups")
     assert kafka.group(UNSEEN).state == "Dead"
+
+
+SUBJECTS = (*EVIL, UNSEEN, "../topics?name=x#y", "a%2Fb")
+
+
+def test_names_and_texts_of_subjects(opened, evil_subjects):
+    """As another registry may have written them."""
+    page = opened("schemas", at=evil_subjects.http_address)
+    links = page.locator("tbody a")
+    expect(links).to_have_count(len(SUBJECTS) + 1)
+    assert set(links.all_text_contents()) == {*map(with_escapes, SUBJECTS), "x" * 5000}
+    for name in map(with_escapes, SUBJECTS):
+        links.filter(has_text=re.compile(f"^{re.escape(name)}$")).click()
+        expect(page.locator(".versions")).to_contain_text("Used by")
+        assert page.locator("h1").text_content() == name
+        assert nothing_ran(page)
+        page.go_back()
+        expect(links).to_have_count(len(SUBJECTS) + 1)
+
+
+def with_escapes(name: str) -> str:
+    """With escapes for what would mislead."""
+    return "".join(f"\\u{ord(each):04x}" if each in "\u202e\u200b\ufeff\0\1\x1b" else each for each in name)
+
+
+@pytest.fixture(scope="module")
+def evil_subjects() -> Iterator[Kafka]:
+    pytest.importorskip("avro")
+    with Kafka(http=0, schema_registry=True) as found:
+        found.create_topic("_schemas")
+        for number, name in enumerate([*SUBJECTS, "x" * 5000], 1):
+            key = {"keytype": "SCHEMA", "subject": name, "version": 1, "magic": 1}
+            value = {"subject": name, "version": 1, "id": number, "schema": name, "schemaType": name}
+            found.produce("_schemas", json.dumps(value), key=json.dumps(key))
+        yield found
 
 
 def test_json_that_would_fill_the_memory_once_it_is_indented(opened, kafka):

@@ -335,9 +335,9 @@ class Apache(Side):
                 self.addresses[2] = direct
 
     def _limit(self, rate: int | None) -> None:
-        what = OpData("producer_byte_rate", float(rate or 0), rate is None)
+        what = [OpData(f"{role}_byte_rate", float(rate or 0), rate is None) for role in ("producer", "consumer")]
         entries = [
-            AlterClientQuotasRequestEntryData([EntityData("client-id", client)], [what]) for client in (RAW, STOCK)
+            AlterClientQuotasRequestEntryData([EntityData("client-id", client)], what) for client in (RAW, STOCK)
         ]
         answer = self.once(AlterClientQuotasRequest(entries), 1)
         assert not any(each.error_code for each in answer.entries), answer

@@ -186,7 +186,16 @@ def throttled(side: Side, kind: str, topic: str) -> Any:
         answer = wait_until(is_throttled, "it is not throttled")
         connection.ask(ApiVersionsRequest(), 0)
         muted = time.monotonic() - began > SLOW_S
-        return code(answer)[0], answer.throttle_time_ms > 0, muted
+        seen = code(answer)[0], answer.throttle_time_ms > 0, muted
+    with side.request(kind, ApiKey.FETCH):
+        fetches = side.connect()
+
+        def throttled_fetch() -> Any:
+            found: Any = fetches.ask(fetching(topic), 12)
+            return found if found.throttle_time_ms else None
+
+        found = wait_until(throttled_fetch, "it is not throttled")
+        return *seen, found.error_code, found.responses
 
 
 def short_fetch(side: Side, kind: str, topic: str) -> Any:

@@ -1,6 +1,6 @@
 """Sees each request of a process of brokers twice, outside and inside of what chaos does to it, with the state in which it was handled.
 
-What a client is answered must be what the handler has answered, but for a throttle time, and what the handler has answered must be allowed
+What a client is answered must be what the handler has answered, but for a throttle time, with which a Fetch has no records, and what the handler has answered must be allowed
 in its state (``allowed.py``). An end of the connection answers nothing, and may come at any time.
 """
 
@@ -14,7 +14,7 @@ from compat_tests.testing_faults.allowed import Handled, Look, judge, places
 from pykbroker.handlers.contract import CloseConnection, NotYet
 from pykbroker.requests.pipeline import Place, through
 from pykbroker.runtime.waits import Deferred
-from pykbroker.wire.apis import APIS
+from pykbroker.wire.apis import APIS, ApiKey
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.headers import begin_response
 
@@ -76,7 +76,10 @@ class Witness:
             throttled = getattr(answer, "throttle_time_ms", 0)
             if throttled:
                 answer.throttle_time_ms = 0
-            if _encoded(answer, ctx.api_version) != real:
+            if throttled and ctx.api_key == ApiKey.FETCH:
+                if answer.responses:
+                    self.found.append(f"a throttled Fetch has records: {answer!r:.300}")
+            elif _encoded(answer, ctx.api_version) != real:
                 self.found.append(
                     f"{APIS[ctx.api_key].name}: the client is told {answer!r:.300}, the handler says otherwise"
                 )

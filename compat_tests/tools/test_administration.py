@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -51,10 +52,10 @@ def test_default_quotas_and_quotas_of_addresses(tool, name):
     ):
         words = entity_words(*entity)
         tool("configs", "--alter", *words, "--add-config", f"{setting}=100000")
-        seen = tool("configs", "--describe", *words).out
-        assert f"Quota configs for {described} are {setting}=100000.0" in seen
+        shown = partial(tool, "configs", "--describe", *words)  # Apache Kafka answers before it applies
+        eventually(shown, lambda seen, said=f"Quota configs for {described} are {setting}=100000.0": said in seen.out)
         tool("configs", "--alter", *words, "--delete-config", setting)
-        assert setting not in tool("configs", "--describe", *words).out
+        eventually(shown, lambda seen, name=setting: name not in seen.out)
 
 
 def test_quotas_that_are_refused(tool, name):

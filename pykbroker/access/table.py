@@ -170,8 +170,8 @@ CHECKS: dict[int, tuple[Check, ...]] = {
     ),
     ApiKey.DESCRIBE_PRODUCERS: (EachOf("topics", TOPIC, READ, name="name", only=has_valid_name, worded=True),),
     ApiKey.UNREGISTER_BROKER: (OfCluster(ALTER),),
-    ApiKey.ADD_RAFT_VOTER: (OfCluster(ALTER),),
-    ApiKey.REMOVE_RAFT_VOTER: (OfCluster(ALTER),),
+    ApiKey.ADD_RAFT_VOTER: (OfCluster(ALTER, says_what=False),),
+    ApiKey.REMOVE_RAFT_VOTER: (OfCluster(ALTER, says_what=False),),
     ApiKey.UNREGISTER_CONTROLLER: (OfCluster(ALTER),),
     ApiKey.DESCRIBE_TRANSACTIONS: (
         EachOf("transactional_ids", TRANSACTIONAL_ID, DESCRIBE, answers="transaction_states"),

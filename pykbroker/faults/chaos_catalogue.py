@@ -57,7 +57,10 @@ class Disturbance(NamedTuple):
         """Whether it may befall a request."""
         if self.fault is None or (self.apis and api_key not in self.apis):
             return False
-        return self.name != THROTTLED or carries_throttle(response_class(api_key), version)
+        if self.name != THROTTLED:
+            return True
+        # What Apache Kafka keeps back of a ShareFetch stays acquired until the lock is over; here it is available at once.
+        return api_key != ApiKey.SHARE_FETCH and carries_throttle(response_class(api_key), version)
 
     def allows(self, fault: Fault) -> bool:
         """Whether a fault, of a tape, is one of this kind: the same effect, and no longer than this kind lasts."""
@@ -110,9 +113,9 @@ CATALOGUE: Final = (
         THROTTLED,
         ("overload",),
         0.02,
-        "KIP-13, KIP-124: quotas on bytes and request time may be set at any moment; the answer comes at once, then the connection is "
-        "muted (KIP-219)",
-        "sends nothing for throttle_time_ms",
+        "KIP-13, KIP-124: quotas on bytes and request time may be set at any moment; the answer comes at once, that of a Fetch "
+        "empty, then the connection is muted (KIP-219)",
+        "sends nothing for throttle_time_ms, and asks again for what it did not get",
         "a quota on the client, by AlterClientQuotas",
         lambda rng: Fault(throttle=_ms(rng)),
     ),

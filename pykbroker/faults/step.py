@@ -190,16 +190,20 @@ class FaultStep:
         elif fault.leader is not None:
             change = partial(_led_by, fault.leader, naming.wanted(fault, broker.metadata.image))
         elif fault.throttle is not None:
-            change = partial(self._throttled, broker.runtime, ctx, fault.throttle)
+            change = partial(self._throttled, broker, ctx, request, fault.throttle)
         return answer if change is None else (yield from errors.changed(broker, answer, change))
 
-    def _throttled(self, runtime: Runtime, ctx: RequestContext, ms: int, response: Any) -> Work[Any]:
-        """Answer at once with the throttle time, and mute the connection, as Kafka does."""
+    def _throttled(self, broker: Broker, ctx: RequestContext, request: Any, ms: int, response: Any) -> Work[Any]:
+        """Answer at once with the throttle time, a Fetch or ShareFetch without records, and mute the connection, as Kafka does."""
+        if ctx.api_key == ApiKey.FETCH:
+            response = yield from broker.fetch_sessions.emptied(request, response)
+        elif ctx.api_key == ApiKey.SHARE_FETCH:
+            response = yield from broker.share_partitions.emptied(request, response)
         if shapes.carries_throttle(type(response), ctx.api_version):
             response.throttle_time_ms = ms
         peer = ctx.connection
         assert peer is not None
-        muted = self._muted[peer] = runtime.client_timers.pause(ms)
+        muted = self._muted[peer] = broker.runtime.client_timers.pause(ms)
         muted.map(lambda _: self._muted.pop(peer, None)).or_log("ending a throttle")
         yield from ()
         return response

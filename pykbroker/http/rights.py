@@ -180,4 +180,5 @@ REGISTRY: Final[Table] = {
 
 def registry_rights(method: str, path: str, *, of_all: bool) -> tuple[Right, ...]:
     """The rights of an act in the registry. With ``of_all`` its subject stands for all of a context: as without a subject."""
-    return REGISTRY[f"{method} {path.removesuffix('/{subject}')}" if of_all else f"{method} {path}"]
+    own = f"{method} {path}"
+    return REGISTRY.get(own.removesuffix("/{subject}"), REGISTRY[own]) if of_all else REGISTRY[own]

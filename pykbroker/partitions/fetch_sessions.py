@@ -320,8 +320,15 @@ class FetchSessions:
         session.last_used = self._clock.monotonic()
         self._sessions[session.id] = self._sessions.pop(session.id)
 
-    def take_back(self, requested_id: int, response: FetchResponse) -> Generator[float, None, int]:
-        """Undo the effects of an answer that is not sent, in slices: its partitions are ready again, where they were, a session that it
+    def emptied(self, request: FetchRequest, response: FetchResponse) -> Generator[float, None, FetchResponse]:
+        """The answer to a throttled client, in slices, which has no records: what ``response`` would have told is told later, and a session
+        that it would have opened is none.
+        """
+        session_id = yield from self._take_back(request.session_id, response)
+        return type(response)(error_code=response.error_code, session_id=session_id)
+
+    def _take_back(self, requested_id: int, response: FetchResponse) -> Generator[float, None, int]:
+        """Undo the effects of an answer that is not sent: its partitions are ready again, where they were, a session that it
         opened is removed. Returns the session id for the answer that is sent instead.
         """
         session = self._sessions.get(response.session_id)

@@ -1,8 +1,8 @@
 """The dispatcher step that applies quotas, present only while there are any.
 
 As in Kafka, a request above a quota is answered at once with its throttle_time_ms, and the connection is muted for that time.
-Use is recorded when the response is built: the size of a Produce request, the size of a Fetch response, which is replaced by
-an empty one above the quota. Request time is the time in the handler, recorded with the response, and what ``request_time.py``
+Use is recorded when the response is built: the size of a Produce request, the size of a Fetch or ShareFetch response, which has
+no records above the quota. Request time is the time in the handler, recorded with the response, and what ``request_time.py``
 records after it.
 """
 
@@ -20,17 +20,21 @@ from pykbroker.runtime.waits import Deferred, as_wait
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.frames import FrameWriter
-from pykbroker.wire.messages.fetch import FetchResponse
 
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.handlers.contract import Answer
+    from pykbroker.partitions.fetch_sessions import FetchSessions
     from pykbroker.runtime.clock import Clock
     from pykbroker.runtime.slices import Work
     from pykbroker.security.context import RequestContext
+    from pykbroker.share_partitions.manager import SharePartitions
+    from pykbroker.wire.messages.fetch import FetchResponse
+    from pykbroker.wire.messages.share_fetch import ShareFetchResponse
 
 _PRODUCE: Final = int(ApiKey.PRODUCE)
 _FETCH: Final = int(ApiKey.FETCH)
+_FETCHES: Final = (_FETCH, int(ApiKey.SHARE_FETCH))
 #: Requests between brokers are not throttled.
 _EXEMPT: Final = frozenset(map(int, (ApiKey.WRITE_TXN_MARKERS,)))
 
@@ -98,7 +102,7 @@ class _Measured:
     def _read_limits(self) -> None:
         key, usage, (user, client) = self._ctx.api_key, self._usage, self._who
         self._produce = usage.produce.limits.of(user, client) if key == _PRODUCE else None
-        self._fetch = usage.fetch.limits.of(user, client) if key == _FETCH else None
+        self._fetch = usage.fetch.limits.of(user, client) if key in _FETCHES else None
         self._time = None if self._is_exempt() else usage.time.limits.of(user, client)
 
     def run(self, proceed: Callable[[], Answer]) -> Answer:
@@ -143,8 +147,8 @@ class _Measured:
         return self._measured(response)
 
     def _measured(self, response: Any) -> Any:
-        if self._fetch is not None:
-            return in_slices(self._broker, self._ctx, self._fetched(self._fetch, response))
+        if self._ctx.api_key in _FETCHES:
+            return in_slices(self._broker, self._ctx, self._fetched(response))
         return self._throttled(response, self._wait_ms(response))
 
     def _refused(self, error: KafkaError) -> NoReturn:
@@ -167,16 +171,24 @@ class _Measured:
             throttle_ms = max(throttle_ms, outcome.throttle_time_ms)
         return throttle_ms
 
-    def _fetched(self, limit: Limit, response: FetchResponse) -> Work[FetchResponse]:
-        size = yield from _size(response, self._ctx.api_version)
+    def _fetched(self, response: Any) -> Work[Any]:
+        """Whichever quota is reached, the answer has no records, and does not count."""
+        limit, size = self._fetch, 0
+        if limit is not None:
+            size = yield from _size(response, self._ctx.api_version)
         now = milliseconds(self._clock)
-        throttle_ms = max(self._wait_ms(response), self._usage.fetch.record(limit, size, now))
+        throttle_ms = self._wait_ms(response)
+        if limit is not None:
+            throttle_ms = max(throttle_ms, self._usage.fetch.record(limit, size, now))
         if throttle_ms:
-            self._usage.fetch.take_back(limit, size, now)
-            session_id = yield from self._broker.fetch_sessions.take_back(self._request.session_id, response)
-            response = FetchResponse(error_code=response.error_code, session_id=session_id)
-        self._throttled(response, throttle_ms)
-        return response
+            if limit is not None:
+                self._usage.fetch.take_back(limit, size, now)
+            response = yield from self._fetches().emptied(self._request, response)
+        return self._throttled(response, throttle_ms)
+
+    def _fetches(self) -> FetchSessions | SharePartitions:
+        """What the records of the answer are of."""
+        return self._broker.fetch_sessions if self._ctx.api_key == _FETCH else self._broker.share_partitions
 
     def _throttled(self, response: Any, throttle_ms: int) -> Any:
         if throttle_ms:
@@ -190,13 +202,16 @@ class _Measured:
         self._ctx.connection.mute(throttle_ms)
 
 
-def _size(response: FetchResponse, version: int) -> Generator[float, None, int]:
+def _size(response: FetchResponse | ShareFetchResponse, version: int) -> Generator[float, None, int]:
     """Bytes of the encoded response with its size field, without copying records."""
     out = FrameWriter()
-    if is_small(response.responses):
+    write = None
+    if not is_small(response.responses):
+        from pykbroker.requests.large import sliced
+
+        write = sliced(response.API_KEY, "write")
+    if write is None:
         response.encode(out, version)
     else:
-        from pykbroker.wire.sliced.fetch import write
-
         yield from write(out, response, version)
     return len(out) + sum(len(records) for _, records in out.cuts)

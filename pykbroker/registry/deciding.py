@@ -29,7 +29,7 @@ from pykbroker.registry.records import (
 )
 from pykbroker.registry.schema import Schema, Version
 from pykbroker.registry.state import IMPORT, MODES, READONLY, READONLY_OVERRIDE, READWRITE, RegistryState
-from pykbroker.registry.subjects import DEFAULT_CONTEXT, LATEST, context_of, qualified
+from pykbroker.registry.subjects import DEFAULT_CONTEXT, LATEST, context_of, is_meant
 
 T = TypeVar("T")
 
@@ -216,7 +216,7 @@ def set_mode(state: RegistryState, subject: str | None, mode: str, *, force: boo
         for number, name in enumerate(state.names()):
             if number % _IN_A_STEP == _IN_A_STEP - 1:
                 yield _IN_A_STEP
-            if not _is_meant(name, subject):
+            if not is_meant(name, subject):
                 continue
             if state.has(name):
                 raise not_permitted("Cannot import since found existing subjects")
@@ -243,14 +243,6 @@ def delete_context(state: RegistryState, context: str) -> Decision[list[Change]]
         if not number % _IN_A_STEP:
             yield _IN_A_STEP
     return [(ContextKey(context), None)]
-
-
-def _is_meant(name: str, subject: str | None) -> bool:
-    """Whether a mode for ``subject`` is for a subject: for all, those of a context, or the one."""
-    if subject is None or name == subject:
-        return True
-    context = context_of(subject)
-    return subject == qualified(context, "") and context_of(name) == context
 
 
 def _without_settings(state: RegistryState, subject: str) -> list[Change]:

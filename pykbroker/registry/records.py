@@ -5,14 +5,21 @@ A key has its ``keytype`` and ``magic``; no value is a tombstone. Records of oth
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final, NamedTuple, TypeGuard
 
 from pykbroker.registry.attached import CONFIG_FIELDS, misshapen
 from pykbroker.registry.compatibility import LEVELS, NONE
+from pykbroker.registry.json_text import is_larger, loads
 from pykbroker.registry.schema import Schema, Version, compact
 
 _SCHEMA_MAGIC: Final = 1
+#: Those of keys of schemas that are known, the first that of early registries.
+_SCHEMA_MAGICS: Final = (0, 1)
+#: Bytes of a key or a value, and characters of each field but the schema: more than any registry writes.
+_LARGEST: Final = 8 * 1024 * 1024
+_LARGEST_FIELD: Final = 1024 * 1024
+#: Characters of the name of a subject or a context: no request can have a longer one.
+_LONGEST_NAME: Final = 8 * 1024
 
 
 class SchemaKey(NamedTuple):
@@ -131,6 +138,8 @@ def decode(key: bytes | None, value: bytes | None) -> Change | None:
     said = _object(key)
     match said.get("keytype"):
         case "SCHEMA":
+            if said.get("magic", _SCHEMA_MAGIC) not in _SCHEMA_MAGICS:
+                raise Unreadable(f"the magic of its key is none of {_SCHEMA_MAGICS}")
             where: Key = SchemaKey(_text(said, "subject"), _number(said, "version"))
         case "CONFIG":
             where = ConfigKey(_text_or_none(said, "subject"))
@@ -148,19 +157,23 @@ def decode(key: bytes | None, value: bytes | None) -> Change | None:
 
 
 def _object(data: bytes | None) -> dict[str, Any]:
+    if len(data or b"") > _LARGEST:
+        raise Unreadable(f"it is of more than {_LARGEST} bytes")
     try:
-        found = json.loads((data or b"").decode("utf-8", "surrogatepass"))
+        found = loads((data or b"").decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError) as error:
         raise Unreadable(f"it is no JSON: {error}") from error
     if not isinstance(found, dict):
         raise Unreadable("it is no object of JSON")
+    if any(name != "schema" and is_larger(each, _LARGEST_FIELD) for name, each in found.items()):
+        raise Unreadable("a field of it is too large, or nested too deep")
     return found
 
 
 def _text(said: dict[str, Any], name: str) -> str:
     found = said.get(name)
-    if not isinstance(found, str):
-        raise Unreadable(f"{name} is no text")
+    if not isinstance(found, str) or len(found) > _LONGEST_NAME:
+        raise Unreadable(f"{name} is no text, or a long one")
     return found
 
 

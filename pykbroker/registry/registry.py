@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pykbroker.registry import deciding
 from pykbroker.registry.compatibility import NONE, Earlier, compared, incompatibilities
 from pykbroker.registry.deciding import Decision, Registration
-from pykbroker.registry.errors import INCOMPATIBLE, RegistryError, invalid_schema
+from pykbroker.registry.errors import INCOMPATIBLE, STORE, RegistryError, invalid_schema
 from pykbroker.registry.formats.parsed import Parsed
 from pykbroker.registry.parsing import Parser
 from pykbroker.registry.records import Change
@@ -90,6 +90,9 @@ class Registry:
                     )
             made, changes = deciding.register(state, registration)
             await self._append(changes, state)
+            stored = (await self.state()).version(made.subject, made.version, deleted=True)
+            if stored is None or (stored.id, stored.schema) != (made.id, made.schema):
+                raise RegistryError(STORE, "Another schema registry has written meanwhile: ask again")
             return made
 
     async def look_up(

@@ -18,7 +18,7 @@ from pykbroker.registry.records import (
     version_of,
 )
 from pykbroker.registry.schema import Schema, Version
-from pykbroker.registry.subjects import DEFAULT_CONTEXT, LATEST, context_of, qualified, split
+from pykbroker.registry.subjects import DEFAULT_CONTEXT, LATEST, context_of, is_meant, qualified, split
 
 READWRITE: Final = "READWRITE"
 READONLY: Final = "READONLY"
@@ -69,6 +69,8 @@ class RegistryState:
                     found = version_of(value)
                     if (found.subject, found.version) != key:
                         raise Unreadable("its value is of another subject or version than its key")
+                    if self._is_of_another(key, found):
+                        raise Unreadable(f"the id {found.id} is of another schema")
                     self._put(key, found)
             case ConfigKey(subject):
                 _set(self._configs, subject, None if value is None else config_of(value))
@@ -85,8 +87,19 @@ class RegistryState:
                             yield
             case ContextKey(context):
                 _set(self._contexts, context, None if value is None else True)
-            case ClearSubjectKey():
-                pass  # nothing is kept of what is permanently deleted
+            case ClearSubjectKey(subject):
+                for name in [] if value is None else self.names():
+                    if is_meant(name, subject):
+                        for version in self.versions(name, deleted=True):
+                            if version.deleted:
+                                self._forget(SchemaKey(name, version.version))
+                    yield
+
+    def _is_of_another(self, key: SchemaKey, found: Version) -> bool:
+        """Whether another version has the id with another text: two registries wrote at once, and the first one has it."""
+        places = self._places.get((context_of(found.subject), found.id), {})
+        other = next((each for each in places if each != key), None)
+        return other is not None and self._at(other).schema.text != found.schema.text
 
     def _put(self, key: SchemaKey, found: Version) -> None:
         self._forget(key)

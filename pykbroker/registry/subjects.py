@@ -41,6 +41,14 @@ def context_of(subject: str) -> str:
     return split(subject)[0]
 
 
+def is_meant(name: str, subject: str | None) -> bool:
+    """Whether what is for ``subject`` is for a subject of this name: for all, those of a context, or the one."""
+    if subject is None or name == subject:
+        return True
+    context = context_of(subject)
+    return subject == qualified(context, "") and context_of(name) == context
+
+
 def topic_of(subject: str) -> str:
     """The topic that a subject is named for, by the usual strategy; its name without a suffix of it. Empty for all subjects of a context."""
     name = split(subject)[1]

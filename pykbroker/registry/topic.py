@@ -11,7 +11,7 @@ from pykbroker.controller.topics import NewTopic
 from pykbroker.partitions.internal_records import CoordinatorBatch
 from pykbroker.process.life import LifeEnded
 from pykbroker.registry.errors import STORE, TOO_LARGE, UNKNOWN_LEADER, RegistryError
-from pykbroker.registry.others import GROUP, another_leads
+from pykbroker.registry.others import GROUP, other_leader
 from pykbroker.registry.records import Change, Unreadable, decode, encode
 from pykbroker.registry.state import RegistryState
 from pykbroker.registry.turns import in_turns
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 TOPIC: Final = "_schemas"
 _MOST_REPLICAS: Final = 3
-#: Records that are replayed in one turn of the loop, and bytes of one that is read there.
+#: Records that are replayed in one turn of the loop, and bytes of those that are read there; a larger one is read in a thread.
 _AT_ONCE: Final = 20
 _READ_HERE: Final = 16 * 1024
 #: What a batch of others may hold, decompressed; and lines in the log about records that are none.
@@ -72,9 +72,11 @@ class SchemasTopic:
         state is that of another life of the cluster, and while another registry leads.
         """
         cluster = self._cluster()
-        if another_leads(cluster):
+        leader = await other_leader(cluster)
+        if leader is not None:
+            where = f", at {leader}" if leader else ""
             raise RegistryError(
-                UNKNOWN_LEADER, f"Another schema registry leads, which has joined the group {GROUP}: ask it"
+                UNKNOWN_LEADER, f"Another schema registry leads, which has joined the group {GROUP}: ask it{where}"
             )
         if state is not self._state or cluster.partition(TOPIC, 0) is not self._partition:
             raise RegistryError(STORE, "The brokers were reset meanwhile")
@@ -142,10 +144,15 @@ class SchemasTopic:
         try:
             if not header.is_control:
                 payload = await asyncio.to_thread(unpacked, bytes(batch), header, _LARGEST_BATCH)
+                read = 0
                 for some in decode_some(payload, header, _AT_ONCE):
                     for record in some:
                         if record.offset >= self._next:
                             await self._replay(state, record)
+                        read += _size(record)
+                        if read > _READ_HERE:
+                            await asyncio.sleep(0)
+                            read = 0
                     await asyncio.sleep(0)
         except (TooMuchContent, WireError) as error:
             log.warning("The batch at offset %d of %s is left alone: %s", header.base_offset, TOPIC, error)
@@ -155,7 +162,7 @@ class SchemasTopic:
     async def _replay(self, state: RegistryState, record: Record) -> None:
         """A record that is not understood is left alone; the first ones of a topic have a line in the log."""
         try:
-            if len(record.value or b"") <= _READ_HERE:
+            if _size(record) <= _READ_HERE:
                 change = decode(record.key, record.value)
             else:
                 change = await asyncio.to_thread(decode, record.key, record.value)
@@ -182,3 +189,7 @@ class SchemasTopic:
         if cluster.is_closed(found):
             await self._outcome(cluster.open_logs([found]))
         return found
+
+
+def _size(record: Record) -> int:
+    return len(record.key or b"") + len(record.value or b"")

@@ -111,7 +111,7 @@ class LargeRequests:
         """The request, if its frame is large because of its records alone: it may be handled at once, and need not be copied. Else
         None. Raises CloseConnection if it is malformed.
         """
-        read = _sliced(api_key, "read")
+        read = sliced(api_key, "read")
         if read is None:
             return None
         elements = 0
@@ -230,7 +230,7 @@ def _finished(ctx: RequestContext, api: HandledApi, request: Any, done: Deferred
 
 def decoded(api_key: int, frame: Buffer, at: int, version: int) -> Generator[float, None, Any]:
     """The request whose body begins at ``at``. Raises CloseConnection if it is malformed or names too many things."""
-    read = _sliced(api_key, "read")
+    read = sliced(api_key, "read")
     elements = 0
     try:
         if read is None:
@@ -257,7 +257,7 @@ def encoded(ctx: RequestContext, response: Any) -> Work[Any]:
     api_key, version = ctx.api_key, ctx.api_version
     out = begin_response(api_key, version, ctx.correlation_id)
     own = getattr(response, "encode_in_slices", None)
-    write = _sliced(api_key, "write")
+    write = sliced(api_key, "write")
     if own is not None:
         yield from _weighed(own(out, version))
     elif write is not None and type(response) is APIS[api_key].response:
@@ -273,7 +273,7 @@ def _weighed(steps: Generator[int, None, None]) -> Generator[float, None, None]:
 
 
 @cache
-def _sliced(api_key: int, name: str) -> Callable[..., Generator[int, None, Any]] | None:
+def sliced(api_key: int, name: str) -> Callable[..., Generator[int, None, Any]] | None:
     """``read`` or ``write`` of an API in slices; None if it has no lists."""
     try:
         module = importlib.import_module(f"pykbroker.wire.sliced.{APIS[api_key].module}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -266,6 +266,13 @@ class LedSharePartition:
         ]
         begin, end = kept[0][0], kept[-1][0] + kept[-1][1].size
         return Delivery(whole[begin:end], acquired)
+
+    def take_back(self, member: str, acquired: Iterable[Acquired]) -> None:
+        """A member is not sent what it has acquired: that is available as before."""
+        if self._share is not None:
+            self._share.take_back(member, acquired)
+            self._arm()
+            self._wake()
 
     # Acknowledging
 

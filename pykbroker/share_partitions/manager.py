@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Generator
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from pykbroker.share_partitions.dead_letters.writing import DeadLetters
 from pykbroker.share_partitions.group_settings import ShareGroupSettings
 from pykbroker.share_partitions.leading import LedSharePartition
 from pykbroker.share_partitions.sessions import ShareSession, ShareSessions
+from pykbroker.share_partitions.states import Acquired
 
 if TYPE_CHECKING:
     from pykbroker.metadata.delta import MetadataDelta
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from pykbroker.runtime.slices import Steps
     from pykbroker.share_partitions.host import ShareHost
     from pykbroker.share_partitions.share_partition import SharePartition
+    from pykbroker.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +79,26 @@ class SharePartitions:
         """A share partition, to look at; None if it is not led here, or no member has read from it."""
         led = self._led.get(key.group_id, {}).get(key)
         return None if led is None else led.share
+
+    def emptied(
+        self, request: ShareFetchRequest, response: ShareFetchResponse
+    ) -> Generator[float, None, ShareFetchResponse]:
+        """The answer to a throttled client, in slices, which has no records: they are available to all members at once. What became of
+        acknowledgements is told.
+        """
+        group_id, member_id = request.group_id or "", request.member_id or ""
+        of_group = self._led.get(group_id, {})
+        for topic in response.responses:
+            for told in topic.partitions:
+                led = of_group.get(SharePartitionKey(group_id, topic.topic_id, told.partition_index))
+                if led is not None:
+                    acquired = [
+                        Acquired(e.first_offset, e.last_offset, e.delivery_count) for e in told.acquired_records
+                    ]
+                    led.take_back(member_id, acquired)
+                told.records, told.acquired_records = b"", []
+                yield _RELEASE_WEIGHT
+        return response
 
     @property
     def letters_of(self) -> Counter[str]:

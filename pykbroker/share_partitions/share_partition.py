@@ -109,6 +109,17 @@ class SharePartition:
         self._move_start()
         return [part for each in found for part in _without(each, request.aborted)]
 
+    def take_back(self, member: str, acquired: Iterable[Acquired]) -> None:
+        """A member is not sent what it has acquired: that is available as before, and was no delivery."""
+        for each in acquired:
+            for run in self.in_flight.cut(each.first, each.last):
+                is_this = run.member == member and run.count == each.deliveries
+                if is_this and run.state is RecordState.ACQUIRED and run.change is None:
+                    run.put(RecordState.AVAILABLE, run.count - 1)
+                    self._may_be_available = True
+            self.in_flight.join(each.first, each.last)
+        self._watch()
+
     def _archive(self, first: int, last: int) -> None:
         for run in self.in_flight.cut(first, last):
             if run.is_available:

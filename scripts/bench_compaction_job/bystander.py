@@ -39,10 +39,11 @@ class Latencies:
 
 @contextmanager
 def producing(broker: BrokerProcess) -> Iterator[Latencies]:
-    """Produces in a thread while the block runs."""
-    found, over = Latencies(), threading.Event()
-    thread = threading.Thread(target=_produce, args=(broker, found, over))
+    """Produces in a thread while the block runs, and at least once; the block begins when the producer is connected."""
+    found, connected, over = Latencies(), threading.Event(), threading.Event()
+    thread = threading.Thread(target=_produce, args=(broker, found, connected, over))
     thread.start()
+    connected.wait()
     try:
         yield found
     finally:
@@ -57,10 +58,13 @@ def produce_for(broker: BrokerProcess, seconds: float) -> Latencies:
     return found
 
 
-def _produce(broker: BrokerProcess, found: Latencies, over: threading.Event) -> None:
+def _produce(broker: BrokerProcess, found: Latencies, connected: threading.Event, over: threading.Event) -> None:
     producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 0, "acks": "all"})
-    _there_and_back(producer)  # the first produce connects
-    while not over.is_set():
+    try:
+        _there_and_back(producer)
+    finally:
+        connected.set()
+    while not over.is_set() or not found.seconds:
         found.seconds.append(_there_and_back(producer))
         time.sleep(_PAUSE_S)
 

@@ -14,6 +14,7 @@ from pykbroker.security.operations import (
 )
 from pykbroker.security.resources import CLUSTER, GROUP, TOPIC
 from pykbroker.wire.apis import ApiKey
+from pykbroker.wire.messages.add_raft_voter import AddRaftVoterRequest, Listener
 from pykbroker.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasRequestEntryData,
@@ -51,6 +52,7 @@ from pykbroker.wire.messages.describe_quorum import (
 )
 from pykbroker.wire.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest, UserName
 from pykbroker.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from pykbroker.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from pykbroker.wire.messages.incremental_alter_configs import AlterableConfig as Altered
 from pykbroker.wire.messages.incremental_alter_configs import AlterConfigsResource as AlteredResource
 from pykbroker.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
@@ -59,10 +61,15 @@ from pykbroker.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsTopics,
 )
+from pykbroker.wire.messages.push_telemetry import PushTelemetryRequest
+from pykbroker.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
 from pykbroker.wire.messages.unregister_broker import UnregisterBrokerRequest
+from pykbroker.wire.messages.unregister_controller import UnregisterControllerRequest
 from pykbroker.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
 _GOOD = (TOPIC, "t", 3, "User:bob", "*", 3, 3)
+#: The id of somebody's log directory, or of a client.
+_ID = b"somebody's id..."
 
 
 @case(
@@ -278,3 +285,32 @@ def features_are_updated(ask: SignedAsk) -> None:
 @case(ApiKey.UNREGISTER_BROKER, (CLUSTER, None, ALTER), (CLUSTER, None, DELETE))
 def a_broker_is_unregistered(ask: SignedAsk) -> None:
     ask(UnregisterBrokerRequest(77))
+
+
+@case(ApiKey.ADD_RAFT_VOTER, (CLUSTER, None, ALTER), (CLUSTER, None, ALTER_CONFIGS))
+def a_voter_is_added(ask: SignedAsk) -> None:
+    ask(AddRaftVoterRequest(None, 1000, 2, _ID, [Listener("CONTROLLER", "localhost", 9)]))
+    ask(AddRaftVoterRequest(None, 1000, -1, _ID, []))
+
+
+@case(ApiKey.REMOVE_RAFT_VOTER, (CLUSTER, None, ALTER), (CLUSTER, None, DELETE))
+def a_voter_is_removed(ask: SignedAsk) -> None:
+    ask(RemoveRaftVoterRequest(None, 2, _ID))
+    ask(RemoveRaftVoterRequest(None, -1, _ID))
+
+
+@case(ApiKey.UNREGISTER_CONTROLLER, (CLUSTER, None, ALTER), (CLUSTER, None, DELETE))
+def a_controller_is_unregistered(ask: SignedAsk) -> None:
+    ask(UnregisterControllerRequest(77))
+
+
+@case(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS)
+def anybody_asks_which_metrics_are_wanted(ask: SignedAsk) -> None:
+    answer = ask.quietly_as_user(GetTelemetrySubscriptionsRequest(_ID))
+    ask.keep([answer.error_code, answer.push_interval_ms, answer.requested_metrics])
+
+
+@case(ApiKey.PUSH_TELEMETRY)
+def anybody_pushes_metrics(ask: SignedAsk) -> None:
+    ask(PushTelemetryRequest(_ID, 7, False, 0, b""))
+    ask(PushTelemetryRequest(bytes(16), 7, False, 0, b""))

@@ -395,3 +395,19 @@ def a_fetch_waits_for_its_least_bytes(ask: Ask) -> None:
     ask.fill(topic, 3)
     ask.keep(reader.ask(fetches(ask, group, topic, 2, max_wait_ms=300, min_bytes=2000), version))
     reader.close()
+
+
+@case(ApiKey.SHARE_FETCH, since=2)
+def a_session_that_outlives_its_group(ask: Ask) -> None:
+    """The member leaves the group and keeps its session; the group is deleted and begins again."""
+    group, topic = read(ask)
+    acquired(ask, group, topic)
+    ask.quietly(acknowledges(ask, group, topic, 1, (0, 4, [ACCEPT])), ACKNOWLEDGE)
+    ask.quietly(beats(group, "member", -1), BEAT)
+    asks(ask, DeleteGroupsRequest([group]), 2)
+    configure(ask, group, "share.auto.offset.reset", "earliest")
+    joined(ask, group, topic)
+    asks(ask, fetches(ask, group, topic, 2))
+    asks(ask, acknowledges(ask, group, topic, 3, (5, 6, [ACCEPT])), ACKNOWLEDGE)
+    asks(ask, fetches(ask, group, topic, 4))
+    asks(ask, fetches(ask, group, topic, 0, member="another"))

@@ -68,7 +68,7 @@ _NO_NAME: Final = re.compile(r"[^a-zA-Z0-9_]")
 #: What no label begins with, or has an underscore before: nothing, a digit, an underscore.
 _NOT_FIRST: Final = {"", "_", *"0123456789"}
 _IN_A_STEP: Final = 50
-_OWN_LABELS: Final = ("client_id", "client_instance_id")
+_OWN_LABELS: Final = ("client_id", "client_instance_id", "broker")
 
 
 class ClientMetricCollector:
@@ -86,18 +86,20 @@ class ClientMetricCollector:
             for name, metric in _COUNTS.items():
                 page.add(metric, telemetry.counts[name], node_id)
             for client in telemetry.received.clients():
-                yield from _client(client, known, page)
+                yield from _client(node_id, client, known, page)
 
 
-def _client(client: ClientValues, known: dict[str, Metric], page: Page) -> Steps:
-    """The series of a client. Names that are alike on this page are one series: the first is shown."""
+def _client(node_id: int, client: ClientValues, known: dict[str, Metric], page: Page) -> Steps:
+    """The series of a client, as it has sent them to a broker; it may go on with another. Names that are alike on this page are one series:
+    the first is shown.
+    """
     seen: set[tuple[Metric, str]] = set()
     for number, ((name, given), (value, only_grows)) in enumerate(list(client.series.items())):
         if not number % _IN_A_STEP:
             yield None
         metric = _metric(name, only_grows, known)
         names = {_label(key): text for key, text in given}  # one that came twice would make the whole page unreadable
-        own = dict(zip(_OWN_LABELS, (client.client_id, client.instance_id), strict=True))
+        own = dict(zip(_OWN_LABELS, (client.client_id, client.instance_id, str(node_id)), strict=True))
         line = labels(*zip(*(own | {key: text for key, text in names.items() if key not in own}).items(), strict=True))
         if metric is not None and (metric, line) not in seen:
             seen.add((metric, line))

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 
@@ -18,6 +18,7 @@ pytest.importorskip("avro")
 pytest.importorskip("grpc_tools")
 
 from pykbroker.registry.parsing import Parser
+from pykbroker.registry.rest.table import ROUTES
 from pykbroker.testing import Kafka
 from pykbroker.wire.records import Compression, Record, encode_batch
 
@@ -430,3 +431,32 @@ def test_filters_and_formats_of_the_description(client: Client) -> None:
     serialized = client.ask("POST", "/subjects/p/versions?format=serialized", proto)[1]["schema"]
     assert serialized == client.ask("GET", "/subjects/p/versions/1?format=serialized")[1]["schema"]
     assert client.ask("POST", "/", {}) == client.ask("GET", "/") == (200, {})
+
+
+NAMES = (
+    *("\x1b]0;t\x07\x1b[31m", "<img src=x onerror=alert(1)>", "a/b/../c", "..", ".", "%2F", "a%2Fb", "a?b#c", "a\r\nX-Evil: y", " "),
+    *("\u202e\u200b\u2028", "\U0001f600", ":.c:x", ":.c:", ":.:", ":*:", ":.<b>:y", "__GLOBAL", "", "\x00", "latest", "-1", '"', "x" * 1001),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_path_with_a_name_that_nobody_means(client: Client, kafka: Kafka, name: str) -> None:
+    """Once there is no such subject, and once another registry has written it."""
+    value = {"subject": name, "version": 1, "id": 1, "schema": INT}
+    for is_there in (False, True):
+        if is_there:
+            key = {"keytype": "SCHEMA", "subject": name, "version": 1, "magic": 1}
+            kafka.create_topic("_schemas", 1)
+            kafka.produce("_schemas", json.dumps(value), key=json.dumps(key))
+            assert client.ask("GET", "/subjects") == (200, [name])
+        for route in sorted(ROUTES, key=lambda each: each.method == "DELETE"):
+            if "{subject}" not in route.path and "{context}" not in route.path:
+                continue
+            path = route.path.replace("{version}", "1")
+            for word in ("{subject}", "{context}"):
+                path = path.replace(word, quote(name, safe=""))
+            body = None if route.method == "GET" else {"schema": INT, "mode": "READWRITE", "compatibility": "NONE"}
+            status, answer = client.ask(route.method, path, body, X_Registry_ArtifactId="a")
+            assert status < 500, (route, status, answer)
+        if not is_there:
+            kafka.reset()

@@ -60,15 +60,20 @@ class CountedTask:
         self._counts = counts
 
     def __await__(self) -> Generator[Any, None, Any]:
+        failed: BaseException | None = None
         while True:
             try:
                 with counted(self._counts) as lines:
-                    waited = self._work.send(None)
+                    waited = self._work.send(None) if failed is None else self._work.throw(failed)
             except StopIteration as ended:
                 return ended.value
             finally:
                 self.longest = max(self.longest, lines[0])
-            yield waited
+            try:
+                failed = None
+                yield waited
+            except Exception as error:  # noqa: BLE001 - as the work would get it
+                failed = error
 
 
 class Counted(MemoryCluster):

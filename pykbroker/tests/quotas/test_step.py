@@ -13,7 +13,9 @@ from pykbroker.quotas.throttling import Throttling
 from pykbroker.requests.pipeline import Place, through
 from pykbroker.runtime.waits import Deferred
 from pykbroker.security.authorizer import STANDARD_AUTHORIZER
+from pykbroker.share_partitions.states import Acknowledge
 from pykbroker.tests.kit.cluster import MemoryCluster, Peer
+from pykbroker.tests.kit.share_groups import ShareCluster, ShareMember
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -229,6 +231,33 @@ def test_a_throttled_fetch_opens_no_session(world: World) -> None:
     assert len(world.cluster.brokers[1].fetch_sessions) == before
 
 
+class SharingWorld(World, ShareCluster):
+    """A member of a share group that is held to quotas; ``produce`` appends a record of a size."""
+
+
+def acquired(answer: Any) -> list[tuple[int, int, int]]:
+    found = [each for topic in answer.responses for data in topic.partitions for each in data.acquired_records]
+    return [(each.first_offset, each.last_offset, each.delivery_count) for each in found]
+
+
+def test_a_share_fetch_above_its_quota_acquires_nothing() -> None:
+    """Apache Kafka keeps what its answer leaves out acquired, until the lock is over, and counts that as a delivery."""
+    world = SharingWorld()
+    world.joined()
+    for _ in range(12):
+        world.produce(1000)
+    world.limit("consumer_byte_rate", 1000)
+    member = ShareMember(world)
+    assert acquired(member.fetch(max_wait_ms=500, max_bytes=9000)) == [(0, 7, 1)]
+    refused = member.fetch({0: [(0, 0, [Acknowledge.ACCEPT]), (7, 7, [Acknowledge.RELEASE])]}, max_wait_ms=500)
+    assert (refused.error_code, acquired(refused), records(refused)) == (0, [], 0)
+    assert [data.acknowledge_error_code for topic in refused.responses for data in topic.partitions] == [0]
+    assert 0 < refused.throttle_time_ms == world.peer.mutes[-1]
+    world.advance(refused.throttle_time_ms)
+    again = member.fetch(max_wait_ms=500, max_bytes=2000)
+    assert (acquired(again), again.throttle_time_ms) == ([(7, 7, 2)], 0)
+
+
 class Slow:
     """Handlers that take their time: a step behind all others."""
 
@@ -250,6 +279,14 @@ def test_time_counts_in_percent_of_one_thread_and_costs_a_window_at_most(world: 
     assert 0 < world.ask(ApiVersionsRequest(), 2).throttle_time_ms <= 1000
     assert world.ask(ApiVersionsRequest(), 2).throttle_time_ms == 1000
     assert world.peer.mutes[-1] == 1000
+
+
+def test_a_fetch_that_takes_too_much_time_is_answered_empty(world: World) -> None:
+    world.produce(1000)
+    world.limit("request_percentage", 1)
+    world.dispatcher.places.fill(Place.INTERCEPT, through(Slow(world, 900)))
+    opened = world.consume(epoch=0)
+    assert (opened.responses, opened.session_id, opened.throttle_time_ms) == ([], 0, 1000)
 
 
 def test_a_refused_request_costs_time_too_and_says_so(world: World) -> None:

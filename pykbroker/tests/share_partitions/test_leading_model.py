@@ -458,7 +458,7 @@ class UsedAgainModel(ShareGroupModel):
         self.connections_are_lost()
 
     def connections_are_lost(self) -> None:
-        """A session that is left would hold what the group had before."""
+        """A session that is left holds what the group had before, as in Apache Kafka (a_session_that_outlives_its_group of the oracle)."""
         for member in self.members.values():
             if member.peer.when_lost is not None:
                 member.peer.lose()

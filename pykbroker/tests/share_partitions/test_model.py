@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from pykbroker.coordination.share.state import StateBatch
 from pykbroker.share_partitions.acquiring import AcquireRequest
 from pykbroker.share_partitions.share_partition import SharePartition
-from pykbroker.share_partitions.states import Acknowledge, Acknowledged, GivenUp, Limits, RecordState
+from pykbroker.share_partitions.states import Acknowledge, Acknowledged, Acquired, GivenUp, Limits, RecordState
 from pykbroker.tests.kit.depth import examples
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
@@ -98,8 +98,10 @@ class ShareModel(RuleBasedStateMachine):
         size=st.integers(1, 10),
         strict=st.booleans(),
         batches=st.integers(1, 4),
+        sent=st.integers(0, 4),
     )
-    def acquire(self, member: str, most: int, size: int, strict: bool, batches: int) -> None:
+    def acquire(self, member: str, most: int, size: int, strict: bool, batches: int, sent: int) -> None:
+        """Of what is acquired a member that is above its quota is sent nothing."""
         self.release_due()
         offset = self.share.next_fetch_offset
         if self.share.can_acquire and not self.log.read(offset, batches):
@@ -134,6 +136,17 @@ class ShareModel(RuleBasedStateMachine):
                 self.records[number].state = "archived"
         if not available and self.limits.max_in_flight > before:
             assert got or aborted, "there was room, and something to read"
+        if not sent:
+            self.take_back(member, found)
+
+    def take_back(self, member: str, found: list[Acquired]) -> None:
+        self.share.take_back(member, found)
+        for each in found:
+            for record in self.records[each.first : each.last + 1]:
+                record.state, record.holder = "available", ""
+                record.count -= 1
+        if found:
+            assert self.share.next_fetch_offset <= found[0].first
 
     @rule(member=st.sampled_from(MEMBERS), data=st.data(), later=st.booleans())
     def acknowledge(self, member: str, data: st.DataObject, later: bool) -> None:

@@ -91,6 +91,7 @@ RULES: dict[str, Patch] = {
     "a member that leaves releases what it has": instead(
         SharePartition, "release", lambda self, member: PendingChange(self.start_offset)
     ),
+    "what is not sent is no delivery": instead(SharePartition, "take_back", lambda self, member, acquired: None),
     "what was persisted is known after a restart": instead(share_partition, "_restored", lambda start, state: ()),
 }
 

@@ -11,7 +11,9 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from pykbroker.brokers.broker import WrongBroker
+from pykbroker.client.client import Client, parse_bootstrap
 from pykbroker.testing import BadFault, Fault, Kafka, KafkaCluster, NeverMatched, NeverMatchedWarning
+from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +125,19 @@ def test_a_throttle_is_told_and_kept(kafka: Kafka) -> None:
         assert send(client, "t") is None
         assert send(client, "t") is None
         assert time.monotonic() - began >= 0.3
+
+
+def test_a_throttled_fetch_has_no_records(kafka: Kafka) -> None:
+    kafka.produce("t", b"v")
+    partition = FetchPartition(0, partition_max_bytes=1 << 20)
+    fetches = FetchRequest(max_bytes=1 << 20, session_epoch=0, topics=[FetchTopic("t", partitions=[partition])])
+    with Client(parse_bootstrap(kafka.bootstrap_servers), timeout_s=60) as client:
+        leader = client.leader("t", 0)
+        with kafka.faults.add("Fetch", throttle="1ms", times=1):
+            throttled = leader.call(fetches, FetchResponse, 12)
+        answer = leader.call(fetches, FetchResponse, 12)
+    assert (throttled.throttle_time_ms, throttled.session_id, throttled.responses) == (1, 0, [])
+    assert answer.responses[0].partitions[0].records
 
 
 def test_some_partitions_fail_and_the_others_do_not(kafka: Kafka) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import astuple
 
 import pytest
 
@@ -131,3 +132,66 @@ def test_a_share_group_from_its_first_member_to_its_end() -> None:
             worker.beat(-1)
         kafka.wait_for_group("work", "Empty")
         kafka.wait_for_share_group("work", lambda group: not group.partitions["jobs", 0].acquired)
+
+
+def in_flight(kafka: Kafka) -> list[tuple[int, int, str, int, str]]:
+    return [astuple(each) for each in kafka.share_group("work").partitions["jobs", 0].in_flight]  # type: ignore[misc]
+
+
+def acquires_four(kafka: Kafka, worker: Worker) -> None:
+    """Four jobs, which the worker has acquired."""
+    worker.beat()
+    kafka.wait_for_share_group("work", lambda group: ("jobs", 0) in group.partitions)
+    worker.fetch()  # begins at the end
+    for number in range(4):
+        kafka.produce("jobs", f"job {number}")
+    worker.fetch()
+    assert in_flight(kafka) == [(0, 3, "acquired", 1, MEMBER)]
+
+
+def test_a_manual_clock_ends_locks_and_sessions() -> None:
+    with Kafka(SETTINGS, clock="manual") as kafka:
+        kafka.create_topic("jobs")
+        with working(kafka) as worker:
+            acquires_four(kafka, worker)
+            kafka.advance(seconds=29)
+            assert in_flight(kafka) == [(0, 3, "acquired", 1, MEMBER)]
+            kafka.advance(seconds=2)
+            assert in_flight(kafka) == [(0, 3, "available", 1, "")]
+            assert kafka.group("work").state == "Stable"
+            kafka.advance(seconds=15)
+            assert kafka.group("work").state == "Empty"
+
+
+def test_what_a_throttled_member_is_not_sent_was_no_delivery() -> None:
+    with Kafka(SETTINGS) as kafka:
+        kafka.create_topic("jobs")
+        with working(kafka) as worker:
+            acquires_four(kafka, worker)
+            kafka.produce("jobs", "job 4")
+            with kafka.faults.add("ShareFetch", throttle="1ms", times=1):
+                worker.fetch()
+            assert in_flight(kafka) == [(0, 3, "acquired", 1, MEMBER), (4, 4, "available", 0, "")]
+            worker.fetch()
+            assert in_flight(kafka) == [(0, 3, "acquired", 1, MEMBER), (4, 4, "acquired", 1, MEMBER)]
+
+
+def test_a_snapshot_in_the_middle_of_work() -> None:
+    """What members hold is nobody's after it, as after a restart; what they said of records is kept."""
+    with Kafka(SETTINGS) as kafka:
+        kafka.create_topic("jobs")
+        with working(kafka) as worker:
+            acquires_four(kafka, worker)
+            worker.fetch(AcknowledgementBatch(1, 2, [1, 2]))
+            kafka.snapshot("middle")
+            worker.fetch(AcknowledgementBatch(0, 0, [1]))
+        kafka.restore("middle")
+        assert kafka.share_group("work").lag == 3
+        with working(kafka) as worker:
+            worker.fetch()
+            assert in_flight(kafka) == [
+                (0, 0, "acquired", 1, MEMBER),
+                (1, 1, "acknowledged", 1, ""),
+                (2, 2, "acquired", 2, MEMBER),
+                (3, 3, "acquired", 1, MEMBER),
+            ]

@@ -9,10 +9,11 @@ from pykbroker.telemetry.received import ClientValues
 from pykbroker.tests.kit.cluster import MemoryCluster
 
 
-def page_of(*points: Point, client_id: str = "c") -> list[str]:
-    """The lines of a client that has sent these points."""
-    cluster = MemoryCluster()
-    cluster.broker.telemetry.received.take(ClientValues("i", client_id, "test 1"), points, 1000)
+def page_of(*points: Point, client_id: str = "c", brokers: int = 1) -> list[str]:
+    """The lines of a client that has sent these points, to each of the brokers."""
+    cluster = MemoryCluster(brokers)
+    for broker in cluster.cluster.brokers.values():
+        broker.telemetry.received.take(ClientValues("i", client_id, "test 1"), points, 1000)
     page = Page()
     for _ in ClientMetricCollector().collect(cluster.cluster, page):
         pass
@@ -27,11 +28,11 @@ def test_a_gauge_and_a_sum_under_the_clients_own_names() -> None:
         Point("org.apache.kafka.consumer.poll", (), Kind.TOTAL, float("inf")),
     ) == [
         "# TYPE kafka_client_producer_record_queue_time_avg gauge",
-        'kafka_client_producer_record_queue_time_avg{client_id="c",client_instance_id="i",node_id="1"} 2.5',
+        'kafka_client_producer_record_queue_time_avg{client_id="c",client_instance_id="i",broker="1",node_id="1"} 2.5',
         "# TYPE kafka_client_producer_record_send_total counter",
-        'kafka_client_producer_record_send_total{client_id="c",client_instance_id="i"} 3.0',
+        'kafka_client_producer_record_send_total{client_id="c",client_instance_id="i",broker="1"} 3.0',
         "# TYPE kafka_client_consumer_poll_total counter",
-        'kafka_client_consumer_poll_total{client_id="c",client_instance_id="i"} +Inf',
+        'kafka_client_consumer_poll_total{client_id="c",client_instance_id="i",broker="1"} +Inf',
     ]
 
 
@@ -40,7 +41,7 @@ def test_a_stranger_s_names_and_labels_are_escaped_and_stay_under_the_prefix() -
     lines = page_of(Point('kafka_consumergroup_lag{a="b"} 1\n', hostile, Kind.GAUGE, 1.0), client_id='c"\n')
     assert lines == [
         "# TYPE kafka_client_kafka_consumergroup_lag_a__b___1_ gauge",
-        'kafka_client_kafka_consumergroup_lag_a__b___1_{client_id="c\\"\\n",client_instance_id="i",a___9="v\\"\\n",_1="x"} 1.0',
+        'kafka_client_kafka_consumergroup_lag_a__b___1_{client_id="c\\"\\n",client_instance_id="i",broker="1",a___9="v\\"\\n",_1="x"} 1.0',
     ]
 
 
@@ -48,13 +49,13 @@ def test_labels_that_are_alike_are_told_once() -> None:
     """Prometheus takes nothing of a page that has a label twice."""
     given = (("", "a"), ("\0", "b"), ("_", "c"), ("1", "d"), ("_1", "e"), ("x.y", "f"), ("x_y", "g"))
     (_, line) = page_of(Point("n", given, Kind.GAUGE, 1.0))
-    assert line == 'kafka_client_n{client_id="c",client_instance_id="i",_="c",_1="e",x_y="g"} 1.0'
+    assert line == 'kafka_client_n{client_id="c",client_instance_id="i",broker="1",_="c",_1="e",x_y="g"} 1.0'
 
 
 def test_prometheus_s_own_labels_are_nobody_s() -> None:
     """``__name__`` would be a line of any other metric."""
     (_, line) = page_of(Point("n", (("__name__", "up"), ("..job", "a"), ("_b", "c")), Kind.GAUGE, 1.0))
-    assert line == 'kafka_client_n{client_id="c",client_instance_id="i",_name__="up",_job="a",_b="c"} 1.0'
+    assert line == 'kafka_client_n{client_id="c",client_instance_id="i",broker="1",_name__="up",_job="a",_b="c"} 1.0'
 
 
 def test_names_that_are_alike_are_told_once_and_in_one_kind() -> None:
@@ -66,7 +67,16 @@ def test_names_that_are_alike_are_told_once_and_in_one_kind() -> None:
     )
     assert lines == [
         "# TYPE kafka_client_a_b gauge",
-        'kafka_client_a_b{client_id="c",client_instance_id="i"} 1.0',
+        'kafka_client_a_b{client_id="c",client_instance_id="i",broker="1"} 1.0',
         "# TYPE kafka_client_a_b_total gauge",
-        'kafka_client_a_b_total{client_id="c",client_instance_id="i"} 3.0',
+        'kafka_client_a_b_total{client_id="c",client_instance_id="i",broker="1"} 3.0',
+    ]
+
+
+def test_a_client_that_goes_on_with_another_broker_has_the_series_of_both() -> None:
+    """Prometheus refuses a page with two values of one series; the sums of both are what the client did."""
+    assert page_of(Point("sent", (("broker", "x"),), Kind.DELTA, 2.0), brokers=2) == [
+        "# TYPE kafka_client_sent_total counter",
+        'kafka_client_sent_total{client_id="c",client_instance_id="i",broker="1"} 2.0',
+        'kafka_client_sent_total{client_id="c",client_instance_id="i",broker="2"} 2.0',
     ]
