@@ -20,6 +20,7 @@ from pykbroker.faults.fault import Fault
 from pykbroker.faults.injector import Injector
 from pykbroker.handlers.contract import CloseConnection
 from pykbroker.handlers.table import SUPPORTED
+from pykbroker.partitions.fetch_sessions import FetchSession
 from pykbroker.quotas.throttling import Throttling
 from pykbroker.requests.pipeline import Place, through
 from pykbroker.runtime.waits import Deferred
@@ -388,74 +389,87 @@ def test_no_turn_is_long_where_a_group_has_many_offsets(version: int) -> None:
     assert 0 < world.longest < MOST // 2
 
 
-def test_no_turn_is_long_where_a_fetch_session_has_many_partitions() -> None:
-    """It is opened, waits and is told of an append, answers all that has records, gives way to another one, drops all but one, and is
-    closed.
-    """
-    world, count = Counted(), of_depths(2000, 4000, 9000)
-    world.create(NewTopic("wide", count, 1))
-    for index in range(count):
-        _ = world.partition("wide", index).log
+class WideTopic(Counted):
+    """A cluster with a topic of many partitions, all logs open, that are fetched in a session."""
 
-    world.counts = True
+    def __init__(self) -> None:
+        super().__init__()
+        self.width = of_depths(2000, 4000, 9000)
+        self.create(NewTopic("wide", self.width, 1))
+        for index in range(self.width):
+            _ = self.partition("wide", index).log
+        self.counts = True
 
-    def fetches(offset: int, **fields: Any) -> Deferred[Any]:
-        world.longest = 0
-        partitions = [fetch.FetchPartition(index, fetch_offset=offset) for index in range(count)]
+    def fetches(self, offset: int, **fields: Any) -> Deferred[Any]:
+        """Fetch all partitions, or with an offset below 0 what the session has."""
+        self.longest = 0
+        partitions = [fetch.FetchPartition(index, fetch_offset=offset) for index in range(self.width)]
         topics = [fetch.FetchTopic("wide", partitions=partitions)] if offset >= 0 else []
-        return world.post(
+        return self.post(
             fetch.FetchRequest(max_wait_ms=10_000, min_bytes=1, max_bytes=1 << 20, topics=topics, **fields), 11
         )
 
-    def appends(index: int) -> None:
+    def appends(self, index: int) -> None:
         batch = bytearray(encode_batch([Record(timestamp=1_700_000_000_000, value=bytes(10))]))
-        world.partition("wide", index).append(batch, now_ms=1_700_000_000_000, origin=Origin.CLIENT)
+        self.partition("wide", index).append(batch, now_ms=1_700_000_000_000, origin=Origin.CLIENT)
 
-    def turns_until(is_over: Callable[[], bool]) -> int:
+    def turns_until(self, is_over: Callable[[], bool]) -> int:
+        """The longest turn since the fetch."""
         while not is_over():
-            world.run_turn()
-        return world.longest
+            self.run_turn()
+        return self.longest
 
-    opened = fetches(0, session_epoch=0)
-    assert (
-        0
-        < turns_until(lambda: bool(world.partition("wide", 0).watchers) and not len(world.cluster.runtime.slices))
-        < MOST
-    )
-    (session,) = world.broker.fetch_sessions._sessions.values()
-    assert len(session.items) == count
+    @property
+    def session(self) -> FetchSession:
+        (session,) = self.broker.fetch_sessions._sessions.values()
+        return session
+
+    @property
+    def watched(self) -> int:
+        """How many partitions are watched."""
+        return sum(len(self.partition("wide", index).watchers) for index in range(self.width))
+
+
+def test_no_turn_is_long_where_a_fetch_session_has_many_partitions() -> None:
+    """It is opened, waits and is told of an append, answers all that has records, and drops all but two."""
+    world = WideTopic()
+    opened = world.fetches(0, session_epoch=0)
+    is_waiting = world.turns_until(lambda: world.watched == world.width and not len(world.cluster.runtime.slices))
+    assert 0 < is_waiting < MOST
+    session = world.session
+    assert len(session.items) == world.width
     assert not opened.done
-    appends(count - 1)
-    assert turns_until(lambda: opened.done) < MOST
-    for index in range(count):
-        appends(index)
-    full = fetches(-1, session_id=session.id, session_epoch=1)
-    assert turns_until(lambda: full.done) < MOST
+    world.appends(world.width - 1)
+    assert world.turns_until(lambda: opened.done) < MOST
+    for index in range(world.width):
+        world.appends(index)
+    full = world.fetches(-1, session_id=session.id, session_epoch=1)
+    assert world.turns_until(lambda: full.done) < MOST
     assert {item.sent_high_watermark for item in session.items.values()} == {1, 2}
-
-    def watched() -> int:
-        return sum(len(world.partition("wide", index).watchers) for index in range(count))
-
-    another = fetches(0, session_id=session.id, session_epoch=0)
-    assert turns_until(lambda: another.done and watched() == count) < MOST
-    assert session.closed
-    (session,) = world.broker.fetch_sessions._sessions.values()
-    forgotten = [fetch.ForgottenTopic("wide", partitions=list(range(2, count)))]
-    last = fetches(-1, session_id=session.id, session_epoch=1, forgotten_topics_data=forgotten)
-    assert turns_until(lambda: last.done) < MOST
+    forgotten = [fetch.ForgottenTopic("wide", partitions=list(range(2, world.width)))]
+    last = world.fetches(-1, session_id=session.id, session_epoch=2, forgotten_topics_data=forgotten)
+    assert world.turns_until(lambda: last.done) < MOST
     assert len(session.items) == 2
-    again = fetches(0, session_id=session.id, session_epoch=2)
-    assert turns_until(lambda: again.done) < MOST
-    assert watched() == count
-    (session,) = world.broker.fetch_sessions._sessions.values()
-    ended = fetches(-1, session_id=session.id, session_epoch=-1)
-    assert 0 < watched() < count
-    assert turns_until(lambda: ended.done and not watched()) < MOST
-    again = fetches(0, session_epoch=0)
-    assert turns_until(lambda: again.done) < MOST
+
+
+def test_no_turn_is_long_where_fetch_sessions_of_many_partitions_end() -> None:
+    """One gives way to another, one is closed by its client, and one by the broker."""
+    world = WideTopic()
+    world.appends(0)
+    first = world.fetches(0, session_epoch=0)
+    world.turns_until(lambda: first.done)
+    session = world.session
+    second = world.fetches(0, session_id=session.id, session_epoch=0)
+    assert world.turns_until(lambda: second.done and world.watched == world.width) < MOST
+    assert session.closed
+    ended = world.fetches(-1, session_id=world.session.id, session_epoch=-1)
+    assert 0 < world.watched < world.width
+    assert world.turns_until(lambda: ended.done and not world.watched) < MOST
+    third = world.fetches(0, session_epoch=0)
+    assert world.turns_until(lambda: third.done) < MOST
     world.broker.fetch_sessions.close()
-    assert 0 < watched() < count
-    assert turns_until(lambda: not watched()) < MOST
+    assert 0 < world.watched < world.width
+    assert world.turns_until(lambda: not world.watched) < MOST
 
 
 def test_no_turn_is_long_where_a_wide_topic_is_altered() -> None:
@@ -528,27 +542,20 @@ def test_turns_of_a_classic_group_of_many_members() -> None:
 
 def test_no_turn_is_long_where_the_answer_of_a_large_session_is_throttled() -> None:
     """It is measured, and its partitions are ready again."""
-    world, count = Counted(), of_depths(2000, 4000, 9000)
-    world.create(NewTopic("wide", count, 1))
+    world = WideTopic()
+    world.counts = False
     world.cluster.metadata.subscribe(Throttling(world.cluster, world.dispatcher).changed)
     limit = alter_client_quotas.OpData("consumer_byte_rate", 1, remove=False)
     entry = alter_client_quotas.AlterClientQuotasRequestEntryData(
         [alter_client_quotas.EntityData("user", "ANONYMOUS")], [limit]
     )
     world.ask(alter_client_quotas.AlterClientQuotasRequest([entry]), 1)
-    partitions = [fetch.FetchPartition(index) for index in range(count)]
-    request = fetch.FetchRequest(
-        max_wait_ms=0, max_bytes=1 << 20, session_epoch=0, topics=[fetch.FetchTopic("wide", partitions=partitions)]
-    )
-    for index in range(count):
-        _ = world.partition("wide", index).log
-    world.counts, world.longest = True, 0
-    answer = world.post(request, 11)
-    while not answer.done:
-        world.run_turn()
-    assert sum(map(len, answer.value)) < count
+    world.appends(0)
+    world.counts = True
+    answer = world.fetches(0, session_epoch=0)
+    assert world.turns_until(lambda: answer.done) < MOST
+    assert sum(map(len, answer.value)) < world.width
     assert not len(world.broker.fetch_sessions)
-    assert world.longest < MOST
 
 
 @pytest.mark.parametrize("kind", ["consumer", "share"])
