@@ -136,7 +136,7 @@ class Server:
                 offload_read=partial(self._offload, cluster, self._reading_threads),
                 breathe=breathe,
                 call_soon=self._loop.call_soon,
-                run_queue=lambda run: self._loop.call_soon(self._in_turn, run),
+                run_queue=lambda run: self._loop.call_soon(self._in_turn, cluster, run),
                 relieve=partial(self._relieve, cluster),
                 wake=wake,
             )
@@ -185,9 +185,12 @@ class Server:
 
         return wake, run
 
-    def _in_turn(self, work: Callable[[], None]) -> None:
-        if self._cluster is not None and not self._cluster.runtime.turns.running:
-            self._cluster.runtime.turns.began()
+    def _in_turn(self, cluster: Cluster, work: Callable[[], None]) -> None:
+        """What a cluster has left for the end of a turn, unless it was forgotten meanwhile: then its data are given up."""
+        if cluster is not self._cluster:
+            return
+        if not cluster.runtime.turns.running:
+            cluster.runtime.turns.began()
         work()
 
     def _offload(self, cluster: Cluster, threads: Threads, function: Callable[..., Any], *args: Any) -> Deferred[Any]:
