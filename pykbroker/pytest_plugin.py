@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator, Iterator
+from argparse import ArgumentTypeError
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,12 +35,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """The options of ``@kafka_world`` (docs/worlds.md)."""
     group = parser.getgroup("kafka_world", "worlds of pykbroker: asyncio programs, brokers and time out of one seed")
     group.addoption("--kafka-seed", type=int, metavar="N", help="live each world by this seed only")
-    group.addoption("--kafka-seeds", type=int, metavar="N", help="live each world by so many seeds")
+    group.addoption("--kafka-seeds", type=_from(1), metavar="N", help="live each world by so many seeds")
     group.addoption("--kafka-tape", metavar="FILE", help="live each world by the schedule in a file of --kafka-report")
     group.addoption(
-        "--kafka-shrink", type=int, metavar="LIVES", help="the lives that shrinking a failure may take (0: none)"
+        "--kafka-shrink", type=_from(0), metavar="LIVES", help="the lives that shrinking a failure may take (0: none)"
     )
     group.addoption("--kafka-report", metavar="DIR", help="write an HTML page and the schedule of each failure here")
+
+
+def _from(least: int) -> Callable[[str], int]:
+    """What reads an option that is a number, and says what to write in place of another one."""
+
+    def read(said: str) -> int:
+        if not said.isdecimal() or int(said) < least:
+            raise ArgumentTypeError(f"write a number, {least} or more, and not {said!r}")
+        return int(said)
+
+    return read
 
 
 def pytest_configure(config: pytest.Config) -> None:

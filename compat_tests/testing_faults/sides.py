@@ -214,14 +214,14 @@ class Ours(Side):
     @contextmanager
     def cut_off(self, kind: str) -> Iterator[None]:
         """Broker 2 gets nothing from broker 1 for a while."""
-        with self.lasting(ClusterOutcome(0, kind, 2, down_ms=1500), self.cut):
+        with self.lasting(ClusterOutcome(0, kind, 2, down_ms=1500), self.apart):
             yield
 
-    def cut(self) -> set[tuple[int, int]]:
-        """Between which brokers nothing passes."""
+    def apart(self) -> list[int]:
+        """The brokers that are cut off."""
         peers = self.kafka.node.cluster.peers
         assert peers is not None
-        return peers.cut
+        return peers.apart
 
     def silent(self, kind: str, ms: int) -> None:
         """Nothing of raw requests comes for so long; who asks then waits."""

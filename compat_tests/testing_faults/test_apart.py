@@ -52,7 +52,7 @@ class OursOfThree(Ours):
 
     def befall(self, topic: str) -> None:
         """Broker 2 loses its follower, takes a record alone, and is lost."""
-        with self.lasting(ClusterOutcome(0, UNCLEAN, 2, down_ms=12_000), self.cut):
+        with self.lasting(ClusterOutcome(0, UNCLEAN, 2, down_ms=12_000), self.apart):
             write_what_is_lost(self, topic)
             wait_until(lambda: self.leader(topic)[0] == 3 and self.leads(3, topic), "broker 3 does not lead")
 

@@ -56,6 +56,8 @@ class MemoryPeers:
         self._handler_of = handler_of
         #: Pairs of brokers, from and to, between which nothing passes.
         self.cut: set[tuple[int, int]] = set()
+        #: Brokers that chaos has cut off from all others, one as often as it did so: what a test has cut stays when that is over.
+        self.apart: list[int] = []
         #: Lets what is on its way arrive: in the next turn, unless a simulated network decides.
         self.carry: Callable[[Passage], None] = self._carry
 
@@ -72,6 +74,9 @@ class MemoryPeers:
         """End it. Harmless when repeated."""
         self.cut.difference_update([pair for pair in self.cut if node_id in pair])
 
+    def _is_cut(self, sender: int, receiver: int) -> bool:
+        return (sender, receiver) in self.cut or sender in self.apart or receiver in self.apart
+
     def ask(self, sender: int, node_id: int, request: Message, version: int) -> Deferred[Message]:
         """See ``Peers.ask``."""
         answer: Deferred[Message] = Deferred()
@@ -84,7 +89,7 @@ class MemoryPeers:
 
     def _deliver(self, sender: int, node_id: int, request: Message, version: int, answer: Deferred[Message]) -> None:
         broker = self._brokers.get(node_id)
-        if broker is None or (sender, node_id) in self.cut:
+        if broker is None or self._is_cut(sender, node_id):
             _lost(node_id, answer)
             return
         handler = self._handler_of(request.API_KEY)
@@ -109,7 +114,7 @@ class MemoryPeers:
         self, sender: int, node_id: int, broker: Broker, done: Deferred[Any], answer: Deferred[Message]
     ) -> None:
         """The answer of a broker that has stopped meanwhile is lost, as is one that nothing lets through."""
-        if self._brokers.get(node_id) is not broker or (node_id, sender) in self.cut:
+        if self._brokers.get(node_id) is not broker or self._is_cut(node_id, sender):
             _lost(node_id, answer)
         else:
             done.pass_to(answer)

@@ -198,15 +198,14 @@ class RealMeans:
     @contextmanager
     def _apart(self, broker: int) -> Iterator[None]:
         """Meanwhile nothing passes between a broker and the others."""
-        cluster = self._node.cluster
-        if (peers := cluster.peers) is None:
+        if (peers := self._node.cluster.peers) is None:
             yield
             return
-        peers.cut_off(broker, cluster.metadata.image.brokers.keys() - {broker})
+        peers.apart.append(broker)
         try:
             yield
         finally:
-            peers.rejoin(broker)
+            peers.apart.remove(broker)
 
     async def _silence(self, outcome: ClusterOutcome) -> None:
         self._node.faults.silence(outcome.client, outcome.down_ms)

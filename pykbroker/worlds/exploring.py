@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -9,7 +10,7 @@ from typing import Final
 from pykbroker.worlds.hosts import HostFailed
 from pykbroker.worlds.life import LifeOutcome, Test, live
 from pykbroker.worlds.recording import record
-from pykbroker.worlds.tape import Key
+from pykbroker.worlds.tape import MOMENT, Key
 
 #: The lives that shrinking may take.
 SHRINKING_RUNS: Final = 150
@@ -56,8 +57,14 @@ def explore(test: Test, seeds: Iterable[int], *, shrinking_runs: int = SHRINKING
 
 
 def replay(test: Test, seed: int, deviations: Mapping[Key, int]) -> Failure | None:
-    """Live by a tape; None if it passes."""
+    """Live by a tape; None if it passes. Warns of choices on it that the life did not come to."""
     life = live(test, seed, deviations, prepare=record)
+    if unmet := [key for key in deviations if key not in life.taken]:
+        warnings.warn(
+            f"{len(unmet)} of {len(deviations)} choices on the tape did not come up, as {unmet[0][0]!r}: it is of another test, or the "
+            "program has changed since",
+            stacklevel=2,
+        )
     return (
         None if life.error is None else Failure(seed, life.error, dict(deviations), len(deviations), life, None, 1, 0)
     )
@@ -103,7 +110,7 @@ class _Shrinking:
     def milder(self, needed: dict[Key, int]) -> dict[Key, int]:
         """The same choices, as small as they may be; moments stay, since an earlier one is not a milder one."""
         for key, value in list(needed.items()):
-            while not key[0].endswith("before turn") and value > 1 and not self.is_over:
+            while not key[0].endswith(MOMENT) and value > 1 and not self.is_over:
                 value //= 2
                 if not self.fails({**needed, key: value}):
                     break

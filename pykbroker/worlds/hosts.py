@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pykbroker.worlds.loop import HostLoop, WorldTask
 from pykbroker.worlds.simulator import Host
+from pykbroker.worlds.tape import MOMENT
 
 if TYPE_CHECKING:
     from pykbroker.worlds.network import Network
@@ -109,7 +110,7 @@ class Process:
             self.plans += 1
             tape = self.simulator.tape
             draw = partial(any_turn, tape.extents.get(self.name, 0))
-            turn = tape.pick(f"{self.name}: {what} {self.plans} before turn", draw)
+            turn = tape.pick(f"{self.name}: {what} {self.plans} {MOMENT}", draw)
             if turn:
                 self._waiting.append((self.turns + turn, action))
             return

@@ -8,7 +8,7 @@ from typing import Final
 
 from pykbroker.runtime.escaping import escaped
 from pykbroker.worlds.exploring import Failure
-from pykbroker.worlds.tape import Key
+from pykbroker.worlds.tape import MOMENT, Key
 
 Event = tuple[float, str, str, str]
 
@@ -70,7 +70,7 @@ def schedule(failure: Failure) -> list[str]:
 
 def _choice(key: Key, value: int) -> str:
     name, ordinal = key
-    if name.endswith("before turn"):
+    if name.endswith(MOMENT):
         return f"{name} {value}"
     if name.endswith(" lost"):
         return f"{name}: with segment {ordinal + 1}"

@@ -156,7 +156,7 @@ class Simulator:
         """Add to the record, and to the hash of all that happened. Addresses, which errors may have, are left out."""
         if " at 0x" in words:
             words = _ADDRESS.sub("", words)
-        self.hash(f"{host} {kind} {words}".encode())
+        self.hash(f"{host} {kind} {words}".encode(errors="backslashreplace"))
         if self.recording:
             self.events.append((self.now, host, kind, words))
 

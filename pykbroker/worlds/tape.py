@@ -10,13 +10,17 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 #: The largest magnitude of a choice.
 MOST: Final = 1000
 #: What tapes are written as; one of another version is refused.
 FORMAT: Final = "pykbroker worlds 1"
+
+#: How names of choices end that are moments: the numbers of turns, and no magnitudes.
+MOMENT: Final = "before turn"
 
 #: The stream, and the ordinal of the choice in it.
 Key = tuple[str, int]
@@ -114,11 +118,29 @@ def read(text: str) -> tuple[int, dict[Key, int]]:
     """Seed and deviations of a written tape. Raises BadTape."""
     try:
         found = json.loads(text)
-        if not isinstance(found, dict) or found.get("format") != FORMAT:
-            there = found.get("format") if isinstance(found, dict) else None
-            raise BadTape(f"this tape is {there!r}, and {FORMAT!r} is read here: record it again with --kafka-seed")
-        return int(found["seed"]), {(str(name), int(at)): int(value) for name, at, value in found["deviations"]}
-    except (ValueError, KeyError, TypeError) as error:
-        if isinstance(error, BadTape):
-            raise
+        there = found.get("format") if isinstance(found, dict) else None
+        if there == FORMAT:
+            return int(found["seed"]), dict(_deviation(*each) for each in found["deviations"])
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise BadTape(f"this is no tape of {FORMAT!r}: {error}") from error
+    raise BadTape(f"this tape is {str(there)[:100]!r}, and {FORMAT!r} is read here: record it again with --kafka-seed")
+
+
+def read_file(path: Path) -> tuple[int, dict[Key, int]]:
+    """The same of a file. Raises BadTape."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadTape(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadTape(f"{path} is no text, as a tape of --kafka-report is") from error
+    return read(text)
+
+
+def _deviation(name: Any, ordinal: Any, value: Any) -> tuple[Key, int]:
+    """Raises TypeError and ValueError."""
+    if not isinstance(name, str) or not all(type(each) is int for each in (ordinal, value)):
+        raise TypeError(f"{str([name, ordinal, value])[:100]} is no choice")
+    if ordinal < 0 or not 0 < value <= (MOST if not name.endswith(MOMENT) else 2**31):
+        raise ValueError(f"no choice is {value}, the {ordinal} of {name[:100]!r}")
+    return (name, ordinal), value

@@ -12,10 +12,10 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from pykbroker.registry.errors import subject_not_found
-from pykbroker.registry.json_text import loads
 from pykbroker.registry.rest import schemas, subjects
 from pykbroker.registry.rest.call import Call, unprocessable
 from pykbroker.registry.schema import AVRO
+from pykbroker.runtime.json_text import loads
 
 API: Final = "/apis/registry/v2"
 CREATE: Final = f"{API}/groups/default/artifacts"

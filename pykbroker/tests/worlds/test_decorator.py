@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from pathlib import Path
 
 import pytest
@@ -116,10 +117,64 @@ def test_pytests_options_choose_seeds_and_a_failure_is_told(tmp_path: Path) -> N
     assert "1 failed, 1 passed" in output
     assert (tmp_path / "seeds").read_text().split() == list(map(str, range(61)))
     assert "program: crash 1 before turn" in output
-    assert "replay: pytest 'test_it.py::test_fails' --kafka-seed" in output
+    assert "replay: pytest test_it.py::test_fails --kafka-seed" in output
+    assert "decorator.py" not in output, "pytest shows the test, and not who lives it"
     (tape,) = (tmp_path / "failures").glob("*.tape")
     assert list((tmp_path / "failures").glob("*.html"))
     (tmp_path / "seeds").unlink()
     status, output = run(tmp_path, TESTS, "--kafka-tape", str(tape))
     assert status == 1, output
     assert "the program was crashed" in output
+
+
+NAMED = """
+import pytest
+from pykbroker.worlds import kafka_world
+
+@pytest.mark.parametrize("name", ["x" * 300, "it's; touch there", "a/b", "a b", "a-b"], ids=str)
+@kafka_world(seeds=1)
+async def test_fails(world, name):
+    world.note(name)
+    raise ValueError(name)
+"""
+
+
+def test_a_report_has_a_file_for_each_test_whatever_its_name(tmp_path: Path) -> None:
+    status, output = run(tmp_path, NAMED, "--kafka-report", "failures")
+    assert status == 1, output
+    assert "5 failed" in output
+    assert output.count("E       ValueError") == 5
+    names = {each.stem for each in (tmp_path / "failures").glob("*.html")}
+    assert names == {each.stem for each in (tmp_path / "failures").glob("*.tape")}
+    assert len(names) == 5
+    (replayed,) = [line for line in output.splitlines() if "touch" in line and "replay: " in line]
+    assert shlex.split(replayed.partition("replay: ")[2])[:2] == ["pytest", "test_it.py::test_fails[it's; touch there]"]
+
+
+def test_a_report_that_cannot_be_written_hides_no_failure(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    status, output = run(tmp_path, NAMED, "--kafka-report", "file", "-k", "a-b")
+    assert status == 1, output
+    assert "ValueError: a-b" in output
+    assert "the report cannot be written to file: File exists" in output
+
+
+@pytest.mark.deep(but=1)
+@pytest.mark.parametrize(
+    ("option", "variable", "words"),
+    [
+        (["--kafka-seeds", "0"], None, "write a number, 1 or more, and not '0'"),
+        (["--kafka-seeds", "-5"], None, "write a number, 1 or more"),
+        (["--kafka-shrink", "x"], None, "write a number, 0 or more"),
+        ([], "-3", "KAFKA_WORLD_SEEDS is '-3'; write a number of seeds, 1 or more"),
+        (["--kafka-tape", "missing"], None, "missing cannot be read: No such file or directory"),
+    ],
+)
+def test_options_that_say_nothing_that_can_be_lived(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: list[str], variable: str | None, words: str
+) -> None:
+    if variable is not None:
+        monkeypatch.setenv("KAFKA_WORLD_SEEDS", variable)
+    status, output = run(tmp_path, NAMED, *option, "-k", "a-b")
+    assert status, output
+    assert words in output

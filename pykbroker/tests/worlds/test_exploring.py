@@ -106,3 +106,27 @@ def test_shrinking_takes_no_more_lives_than_it_may(lives: int) -> None:
     failure = explore(_crashes_in_between, range(100), shrinking_runs=lives)
     assert failure is not None
     assert failure.shrunk_in <= lives + 1
+
+
+def test_a_tape_of_another_test_is_told() -> None:
+    with pytest.warns(UserWarning, match="1 of 1 choices on the tape did not come up, as 'nobody is slow'"):
+        assert replay(_nothing, 1, {("nobody is slow", 0): 5}) is None
+
+
+async def _nothing(world: World) -> None:
+    """Lives in no time."""
+
+
+def test_words_that_no_terminal_and_no_file_has_as_they_are() -> None:
+    """Halves of characters, as Python has for the bytes of a name that is no text."""
+
+    async def test(world: World) -> None:
+        world.note("\udcff \x1b[31m <b>")
+        raise ValueError("\udcff")
+
+    failure = explore(test, [])
+    assert failure is not None
+    assert type(failure.error) is ValueError
+    assert "\\udcff \\x1b[31m <b>" in text(failure, "")
+    assert "\\udcff" in page(failure, "\udcff", "<i>").encode(errors="backslashreplace").decode()
+    assert "<b>" not in page(failure, "", "<i>")

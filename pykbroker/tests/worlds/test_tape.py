@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pykbroker.worlds.tape import BadTape, Tape, magnitude, read, written
+from pykbroker.worlds.tape import FORMAT, BadTape, Tape, magnitude, read, read_file, written
 
 
 def test_what_was_taken_is_all_that_a_tape_needs() -> None:
@@ -39,10 +41,35 @@ def test_a_tape_is_read_as_it_was_written(seed: int, deviations: dict[tuple[str,
     assert read(written(seed, deviations)) == (seed, deviations)
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"format": "pykbroker worlds 0"}', '{"format": "pykbroker worlds 1"}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "[]", '{"format": "pykbroker worlds 0"}', '{"format": "pykbroker worlds 1"}', "[" * 100_000),
+        '{"format": "pykbroker worlds 1", "seed": 1e400, "deviations": []}',
+        *(
+            f'{{"format": "{FORMAT}", "seed": 1, "deviations": [{each}]}}'
+            for each in (
+                *("7", '["x is slow", 0]', '["x is slow", 0, 1001]', '["x is slow", 0, 0]', '["x is slow", -1, 5]'),
+                *('["x is slow", 0, true]', '["x is slow", "0", 5]', "[7, 0, 5]", '["x: crash 1 before turn", 0, -4]'),
+            )
+        ),
+    ],
+)
 def test_another_tape_is_refused(text: str) -> None:
     with pytest.raises(BadTape, match="pykbroker worlds 1"):
         read(text)
+
+
+def test_a_moment_is_no_magnitude() -> None:
+    text = written(1, {("x: crash 1 before turn", 0): 4000})
+    assert read(text) == (1, {("x: crash 1 before turn", 0): 4000})
+
+
+def test_a_file_that_is_no_tape(tmp_path: Path) -> None:
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    for name, words in (("missing", "No such file"), (".", "cannot be read"), ("bytes", "is no text")):
+        with pytest.raises(BadTape, match=words):
+            read_file(tmp_path / name)
 
 
 def test_magnitudes_are_between_the_least_and_the_most() -> None:
