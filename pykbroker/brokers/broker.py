@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pykbroker.partitions.log_moves import LogMoves
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.runtime import Runtime
+    from pykbroker.security.context import RequestContext
     from pykbroker.security.delegation_tokens import TokenSecrets
     from pykbroker.share_partitions.manager import SharePartitions
     from pykbroker.telemetry.manager import ClientTelemetry
@@ -70,6 +71,8 @@ class SharedByBrokers:
     log_levels: LogLevels
     #: The running brokers of the process by node id.
     brokers: Mapping[int, Broker]
+    #: The controller as a client asks it by way of a broker; None if the broker may do it, as the controller is in its process.
+    on_behalf: Callable[[RequestContext], ControllerPort] | None = None
 
 
 class Broker:
@@ -139,6 +142,11 @@ class Broker:
         self.coordinators.close()
         if self._unsubscribe is not None:
             self._unsubscribe()
+
+    def controller_for(self, ctx: RequestContext | None) -> ControllerPort:
+        """The controller, as this client asks it, or without one this broker."""
+        on_behalf = self._shared.on_behalf
+        return self.controller if ctx is None or on_behalf is None else on_behalf(ctx)
 
     # What it coordinates
 
@@ -228,7 +236,7 @@ class Broker:
         from pykbroker.partitions.fetch_sessions import FetchSessions
 
         slots = self.config["max.incremental.fetch.session.cache.slots"]
-        return FetchSessions(self.runtime.clock, self.runtime.random, slots=slots, eviction_ms=_SESSION_EVICTION_MS)
+        return FetchSessions(self.runtime, slots=slots, eviction_ms=_SESSION_EVICTION_MS)
 
     @cached_property
     def auto_creation(self) -> AutoCreation:
@@ -289,7 +297,7 @@ class Broker:
     @property
     def is_only(self) -> bool:
         """Whether no other broker is registered and running."""
-        return len(self._brokers) == 1
+        return self.store.replication is None and len(self._brokers) == 1
 
     @property
     def token_secrets(self) -> TokenSecrets | None:
