@@ -251,7 +251,7 @@ class Broker:
         from pykbroker.partitions.fetch_sessions import FetchSessions
 
         slots = self.config["max.incremental.fetch.session.cache.slots"]
-        return FetchSessions(self.runtime.clock, self.runtime.random, slots=slots, eviction_ms=_SESSION_EVICTION_MS)
+        return FetchSessions(self.runtime, slots=slots, eviction_ms=_SESSION_EVICTION_MS)
 
     @cached_property
     def auto_creation(self) -> AutoCreation:

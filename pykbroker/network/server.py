@@ -145,7 +145,7 @@ class Server:
                 offload_read=partial(self._offload, runtime, self._reading_threads),
                 breathe=breathe,
                 call_soon=self._loop.call_soon,
-                run_queue=lambda run: self._loop.call_soon(self._in_turn, run),
+                run_queue=lambda run: self._loop.call_soon(self._in_turn, runtime, run),
                 relieve=partial(self._relieve, runtime),
                 wake=wake,
             )
@@ -194,9 +194,12 @@ class Server:
 
         return wake, run
 
-    def _in_turn(self, work: Callable[[], None]) -> None:
-        if self._runtime is not None and not self._runtime.turns.running:
-            self._runtime.turns.began()
+    def _in_turn(self, runtime: Runtime, work: Callable[[], None]) -> None:
+        """What was left for the end of a turn, unless it is forgotten meanwhile: then its data are given up."""
+        if runtime is not self._runtime:
+            return
+        if not runtime.turns.running:
+            runtime.turns.began()
         work()
 
     def _offload(self, runtime: Runtime, threads: Threads, function: Callable[..., Any], *args: Any) -> Deferred[Any]:
