@@ -206,7 +206,7 @@ def _transaction(
 
 
 def _codes(response: Message) -> dict[TopicPartition, ErrorCode]:
-    """The error code of each partition. Raises KafkaError for one of the whole request."""
+    """The error code of each partition. Raises KafkaError with the code of the whole request, if it has one, as CLUSTER_AUTHORIZATION_FAILED."""
     assert isinstance(response, AddPartitionsToTxnResponse)
     if response.error_code:
         raise KafkaError(error_code(response.error_code))
