@@ -18,7 +18,7 @@ from pykbroker.registry.records import Change
 from pykbroker.registry.references import numbered, source
 from pykbroker.registry.schema import Schema, Version
 from pykbroker.registry.state import DEFAULT_COMPATIBILITY, RegistryState
-from pykbroker.registry.topic import RESET, SchemasTopic
+from pykbroker.registry.topic import SchemasTopic
 from pykbroker.registry.turns import in_steps, in_turns
 
 if TYPE_CHECKING:
@@ -90,12 +90,11 @@ class Registry:
                     )
             made, changes = deciding.register(state, registration)
             await self._append(changes, state)
-            after = await self.state()
-            if after is not state:
-                raise RegistryError(STORE, RESET)
-            stored = after.version(made.subject, made.version, deleted=True)
+            stored = (await self.state()).version(made.subject, made.version, deleted=True)
             if stored is None or (stored.id, stored.schema) != (made.id, made.schema):
-                raise RegistryError(STORE, "Another schema registry has written meanwhile: ask again")
+                raise RegistryError(
+                    STORE, "Another schema registry has written, or the brokers were reset meanwhile: ask again"
+                )
             return made
 
     async def look_up(

@@ -31,8 +31,6 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 TOPIC: Final = "_schemas"
-#: Why a write may not be done, or has been undone.
-RESET: Final = "The brokers were reset meanwhile"
 _MOST_REPLICAS: Final = 3
 #: Records that are replayed in one turn of the loop, and bytes of those that are read there; a larger one is read in a thread.
 _AT_ONCE: Final = 20
@@ -81,7 +79,7 @@ class SchemasTopic:
                 UNKNOWN_LEADER, f"Another schema registry leads, which has joined the group {GROUP}: ask it{where}"
             )
         if state is not self._state or cluster.partition(TOPIC, 0) is not self._partition:
-            raise RegistryError(STORE, RESET)
+            raise RegistryError(STORE, "The brokers were reset meanwhile")
         try:
             partition = await self._existing(cluster)
             now_ms = cluster.runtime.clock.now_ms()
@@ -89,7 +87,7 @@ class SchemasTopic:
             async for each in in_turns(changes):  # a deleted subject may have thousands of versions
                 batch.add([encode(each)])
             if self._cluster().partition(TOPIC, 0) is not partition:  # a life's logs may be given up when it has ended
-                raise RegistryError(STORE, RESET)
+                raise RegistryError(STORE, "The brokers were reset meanwhile")
             appended = batch.append(partition, now_ms)
             if appended.committed is not None:
                 await self._outcome(appended.committed)
