@@ -219,7 +219,7 @@ def _codes(response: Message) -> dict[TopicPartition, ErrorCode]:
 
 
 def _whole(codes: dict[TopicPartition, ErrorCode]) -> None:
-    """Raises KafkaError with what kept the partitions from being added, all or none."""
+    """Raises KafkaError with what kept the partitions from being added, all or none: UNKNOWN_TOPIC_OR_PARTITION, or what ``add`` says."""
     refused = [code for code in codes.values() if code]
     if refused:
         causes = [code for code in refused if code is not ErrorCode.OPERATION_NOT_ATTEMPTED]
