@@ -67,7 +67,18 @@ class Account:
 class MemoryBudget:
     """See the module. All of it runs on the loop."""
 
-    __slots__ = ("_numbers", "decompressed", "limit", "received", "relieve", "unsent", "used", "waiting", "waits")
+    __slots__ = (
+        "_numbers",
+        "decompressed",
+        "limit",
+        "received",
+        "relieve",
+        "spare",
+        "unsent",
+        "used",
+        "waiting",
+        "waits",
+    )
 
     def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
         #: Bytes that all accounts together may hold.
@@ -79,6 +90,8 @@ class MemoryBudget:
         self.waits = 0
         #: Called when somebody begins to wait, to have others give back what they only keep.
         self.relieve: Callable[[], None] | None = None
+        #: A buffer to receive into that was given back while memory was short; of the budget again once it is used.
+        self.spare: memoryview | None = None
         self.received = Account(self)
         self.decompressed = Account(self)
         self.unsent = Account(self)
