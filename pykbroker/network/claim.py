@@ -48,7 +48,7 @@ class Claim:
         system make new pages takes longer than to receive into them.
         """
         memory = self._runtime.memory
-        memory.spare = (received.let_go() or memory.spare) if memory.is_short else None
+        memory.keep_spare(received.let_go() if memory.is_short else None)
         self._give(self.size - received.own_size)
 
     def granted_before(self, since: float) -> bool:
@@ -65,10 +65,9 @@ class Claim:
     def _granted(self, received: ReceiveBlock) -> None:
         self._wait = None
         self._granted_at = self._runtime.clock.monotonic()
-        memory = self._runtime.memory
-        if memory.spare is not None and len(memory.spare) == received.own_size:
-            received.move_to(memory.spare)
-            memory.spare = None
+        spare = self._runtime.memory.take_spare(received.own_size)
+        if spare is not None:
+            received.move_to(spare)
 
     def _give(self, size: int) -> None:
         self.size -= size

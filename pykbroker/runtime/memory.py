@@ -90,7 +90,7 @@ class MemoryBudget:
         self.waits = 0
         #: Called when somebody begins to wait, to have others give back what they only keep.
         self.relieve: Callable[[], None] | None = None
-        #: A buffer to receive into that was given back while memory was short; of the budget again once it is used.
+        #: A buffer that was given back while memory was short; of the budget again once it is used.
         self.spare: memoryview | None = None
         self.received = Account(self)
         self.decompressed = Account(self)
@@ -100,6 +100,18 @@ class MemoryBudget:
     def bound(self, limit: int, received: int) -> None:
         """Bound what all accounts together may hold, and what ``received`` may; 0 for the latter is no bound of its own."""
         self.limit, self.received.own_limit = limit, received
+
+    def keep_spare(self, buffer: memoryview | None) -> None:
+        """Keep a buffer that is given back for the next that receives as much, while memory is short; else keep none."""
+        self.spare = (buffer or self.spare) if self.is_short else None
+
+    def take_spare(self, size: int) -> memoryview | None:
+        """The buffer that was given back, if it has this size."""
+        spare = self.spare
+        if spare is None or len(spare) != size:
+            return None
+        self.spare = None
+        return spare
 
     @property
     def is_short(self) -> bool:
