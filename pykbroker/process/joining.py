@@ -172,12 +172,8 @@ class QuorumMember:
     def _cluster(self) -> Cluster:
         config = self._config
         self.forwarding = Forwarding(self._controller())
-        peers = RemotePeers(
-            self._observing,
-            self._connect(),
-            config.inter_broker_listener_name,
-            config["replica.socket.timeout.ms"],
-        )
+        listener, limit_ms = config.inter_broker_listener_name, config["replica.socket.timeout.ms"]
+        followed, peers = (RemotePeers(self._observing, self._connect(), listener, limit_ms) for _ in range(2))
         cluster = Cluster(
             config,
             self.logs,
@@ -186,9 +182,10 @@ class QuorumMember:
                 cast("ControllerPort", self._controller()),
                 self._ground.features,
                 on_behalf=lambda ctx: cast("ControllerPort", self.forwarding.of(ctx)),
+                peers=peers,
             ),
             self.runtime,
-            OwnStore(self.node_id, peers=lambda _: peers),
+            OwnStore(self.node_id, peers=lambda _: followed),
         )
         cluster.store.begin()
         return cluster
