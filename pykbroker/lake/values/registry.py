@@ -11,9 +11,8 @@ import time
 from collections.abc import Callable, Mapping
 from ssl import SSLCertVerificationError
 from typing import Any
-from urllib.parse import quote
 
-from pykbroker.http_deadline import HttpAnswer, RegistrySite
+from pykbroker.http_deadline import HttpAnswer, RegistrySite, quoted
 from pykbroker.lake.errors import LakeError
 
 _TIMEOUT_S = 30.0
@@ -89,7 +88,7 @@ class SchemaRegistry:
         return {"type": found.get("schemaType", "AVRO"), "text": found["schema"], "references": references}
 
     def _version(self, subject: str, version: int) -> dict[str, Any]:
-        path = f"subjects/{quote(subject, safe='')}/versions/{version}"
+        path = f"subjects/{quoted(subject)}/versions/{version}"
         found = self._get(path) or self._get(f"{path}?deleted=true")  # deleted ones are kept for those that need them
         if found is None:
             raise LakeError(
