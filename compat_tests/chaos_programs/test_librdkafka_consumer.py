@@ -119,7 +119,7 @@ def test_the_client_stands_still(sides: tuple[Ours, Apache], which: int) -> None
 # ---- a late answer
 
 
-class Told(logging.Handler):
+class ClientLines(logging.Handler):
     """What the client tells of its topics, as often as it is asked for records."""
 
     def __init__(self) -> None:
@@ -137,10 +137,10 @@ def test_a_late_answer_has_a_partition_read_from_the_beginning(sides: tuple[Ours
         side.topic(topic, 2, 1, retention_ms="-1")
         for _ in range(4):
             assert side.once(producing(topic), 9, 2).responses[0].partition_responses[0].error_code == 0
-    told = Told()
+    log_lines = ClientLines()
     log = logging.getLogger(f"{__name__}.late")
     log.setLevel(logging.DEBUG)
-    log.propagate, log.handlers = False, [told]
+    log.propagate, log.handlers = False, [log_lines]
     settings = {
         "bootstrap.servers": side.bootstrap,
         "client.id": STOCK,
@@ -155,7 +155,7 @@ def test_a_late_answer_has_a_partition_read_from_the_beginning(sides: tuple[Ours
 
         def tells(words: str) -> bool:
             consumer.poll(0.02)
-            return any(words in line for line in told.lines)
+            return any(words in line for line in log_lines.lines)
 
         with side.held("ListOffsets"):
             consumer.assign([TopicPartition("late", 0, OFFSET_BEGINNING)])
