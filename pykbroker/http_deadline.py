@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.error import HTTPError, URLError
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 if TYPE_CHECKING:
     from email.message import Message
@@ -31,6 +31,11 @@ def opener_with_deadline(
 ) -> urllib.request.OpenerDirector:
     """An opener of http and https whose ``timeout`` is for the whole answer. After it, a read raises TimeoutError."""
     return urllib.request.build_opener(_Http(), _Https(context=context), *handlers)
+
+
+def quoted(step: str) -> str:
+    """A step of a registry's path, such as a subject, whatever it holds: also what is no text, as a command may be given or a registry may answer."""
+    return quote(step, safe="", errors="surrogatepass")
 
 
 class HttpAnswer(NamedTuple):

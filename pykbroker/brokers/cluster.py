@@ -85,6 +85,7 @@ class Governing(NamedTuple):
     local: Controller | None = None
     #: See ``SharedByBrokers``.
     on_behalf: Callable[[RequestContext], ControllerPort] | None = None
+    peers: Peers | None = None
 
 
 class Cluster:
@@ -136,6 +137,7 @@ class Cluster:
             log_levels=self.log_levels,
             brokers=self.brokers,
             on_behalf=governing.on_behalf,
+            peers=governing.peers,
         )
 
     @cached_property

@@ -11,9 +11,8 @@ import time
 from collections.abc import Callable, Mapping
 from ssl import SSLCertVerificationError
 from typing import Any
-from urllib.parse import quote
 
-from pykbroker.http_deadline import HttpAnswer, RegistrySite
+from pykbroker.http_deadline import HttpAnswer, RegistrySite, quoted
 from pykbroker.lake.errors import LakeError
 
 _TIMEOUT_S = 30.0
@@ -29,6 +28,7 @@ _SHOWN = 200
 _MOST_BYTES = 64 * 1024 * 1024
 DEEPEST = 50
 """References of references."""
+_MOST_REFERENCES = 2000
 
 
 def collect_references(
@@ -38,12 +38,14 @@ def collect_references(
     depth: int = DEEPEST,
 ) -> None:
     """Note the texts of a schema's references by name, each after those that it refers to itself. ``version_of`` gives a subject's version
-    as a registry answers it. Raises LakeError if they are more than ``depth`` deep, as those of a circle are.
+    as a registry answers it. Raises LakeError if they are more than ``depth`` deep, as those of a circle are, or too many.
     """
     if depth < 0:
         raise LakeError(f"A schema of the registry has references that are more than {DEEPEST} deep.")
     for each in schema.get("references") or ():
         if each["name"] not in into:
+            if len(into) >= _MOST_REFERENCES:
+                raise LakeError(f"A schema of the registry has more than {_MOST_REFERENCES} references.")
             found = version_of(each["subject"], each["version"])
             collect_references(found, into, version_of, depth - 1)
             into[each["name"]] = found["schema"]
@@ -89,7 +91,7 @@ class SchemaRegistry:
         return {"type": found.get("schemaType", "AVRO"), "text": found["schema"], "references": references}
 
     def _version(self, subject: str, version: int) -> dict[str, Any]:
-        path = f"subjects/{quote(subject, safe='')}/versions/{version}"
+        path = f"subjects/{quoted(subject)}/versions/{version}"
         found = self._get(path) or self._get(f"{path}?deleted=true")  # deleted ones are kept for those that need them
         if found is None:
             raise LakeError(

@@ -82,6 +82,18 @@ def test_what_cannot_be_is_said(run: Run, words: tuple[str, ...], status: int, s
     assert (result.status, said in result.err) == (status, True), result.err
 
 
+@pytest.mark.parametrize(
+    "words", [("show", "NAME"), ("show", "s", "--version", "NAME"), ("delete", "NAME"), ("diff", "NAME", "1")]
+)
+@pytest.mark.parametrize("name", ["\udcff", "\x1b[31m", "../..", "a/b?c#d", "%2F"], ids=ascii)
+def test_a_name_of_any_bytes_is_looked_for(run: Run, url: str, words: tuple[str, ...], name: str) -> None:
+    result = run("schemas", *(name if each == "NAME" else each for each in words), "-r", url)
+    assert (result.status, "refuses this (40" in result.err or "refuses this (42" in result.err) == (1, True), (
+        result.err
+    )
+    assert "\x1b" not in result.err
+
+
 ANSWERS = [
     (
         200,
