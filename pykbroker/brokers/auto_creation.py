@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from pykbroker.runtime.waits import Deferred, attempt, gather
-from pykbroker.wire.errors import KafkaError
+from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.controller.internal_topics import Settings
@@ -68,7 +68,9 @@ class AutoCreation:
 
 def _tell_refused(created: Charged[list[TopicResult]]) -> None:
     for result in created.result:
-        if result.error is not None:
+        if (
+            result.error is not None and result.error.code is not ErrorCode.TOPIC_ALREADY_EXISTS
+        ):  # another broker was asked, too
             log.warning("Auto-creation of topic %s failed: %s", result.name, result.error)
 
 

@@ -16,6 +16,7 @@ from pykbroker.wire.errors import ErrorCode
 if TYPE_CHECKING:
     from pykbroker.brokers.auto_creation import AutoCreation
     from pykbroker.brokers.producer_ids import ProducerIds
+    from pykbroker.brokers.replica_fetcher import Peers
     from pykbroker.brokers.security import BrokerSecurity
     from pykbroker.brokers.store import Store
     from pykbroker.brokers.streams_topics import StreamsTopics
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from pykbroker.partitions.log_moves import LogMoves
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.runtime import Runtime
+    from pykbroker.security.context import RequestContext
     from pykbroker.security.delegation_tokens import TokenSecrets
     from pykbroker.share_partitions.manager import SharePartitions
     from pykbroker.telemetry.manager import ClientTelemetry
@@ -70,6 +72,10 @@ class SharedByBrokers:
     log_levels: LogLevels
     #: The running brokers of the process by node id.
     brokers: Mapping[int, Broker]
+    #: The controller as a client asks it by way of a broker; None if the broker may do it, as the controller is in its process.
+    on_behalf: Callable[[RequestContext], ControllerPort] | None = None
+    #: The way to brokers in other processes for what is no replication; None if there are none.
+    peers: Peers | None = None
 
 
 class Broker:
@@ -140,6 +146,11 @@ class Broker:
         if self._unsubscribe is not None:
             self._unsubscribe()
 
+    def controller_for(self, ctx: RequestContext | None) -> ControllerPort:
+        """The controller, as this client asks it, or without one this broker."""
+        on_behalf = self._shared.on_behalf
+        return self.controller if ctx is None or on_behalf is None else on_behalf(ctx)
+
     # What it coordinates
 
     @cached_property
@@ -156,17 +167,29 @@ class Broker:
 
     @cached_property
     def marker_port(self) -> MarkerPort:
-        """The way to the leaders of partitions, all in this process."""
+        """The way to the leaders of partitions."""
         from pykbroker.coordination.markers import LocalMarkers
 
-        return LocalMarkers(self.metadata, self._brokers)
+        local = LocalMarkers(self.metadata, self._brokers)
+        peers = self._shared.peers
+        if peers is None:
+            return local
+        from pykbroker.brokers.remote_transactions import RemoteMarkers
+
+        return RemoteMarkers(local, self.metadata, self.node_id, peers, self.runtime.wake_queue)
 
     @cached_property
     def transaction_port(self) -> TransactionPort:
-        """The way to the coordinators of transactional ids, all in this process."""
+        """The way to the coordinators of transactional ids."""
         from pykbroker.coordination.transactions.local_port import LocalTransactions
 
-        return LocalTransactions(self._transactions_of)
+        local = LocalTransactions(self._transactions_of)
+        peers = self._shared.peers
+        if peers is None:
+            return local
+        from pykbroker.brokers.remote_transactions import RemoteTransactions
+
+        return RemoteTransactions(local, self.metadata, self.node_id, peers, self.config)
 
     def _transactions_of(self, transactional_id: str) -> TransactionCoordinator | None:
         """The coordinator of a transactional id; None if it does not run here."""
@@ -228,7 +251,7 @@ class Broker:
         from pykbroker.partitions.fetch_sessions import FetchSessions
 
         slots = self.config["max.incremental.fetch.session.cache.slots"]
-        return FetchSessions(self.runtime.clock, self.runtime.random, slots=slots, eviction_ms=_SESSION_EVICTION_MS)
+        return FetchSessions(self.runtime, slots=slots, eviction_ms=_SESSION_EVICTION_MS)
 
     @cached_property
     def auto_creation(self) -> AutoCreation:
@@ -289,7 +312,7 @@ class Broker:
     @property
     def is_only(self) -> bool:
         """Whether no other broker is registered and running."""
-        return len(self._brokers) == 1
+        return self.store.replication is None and len(self._brokers) == 1
 
     @property
     def token_secrets(self) -> TokenSecrets | None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from pykbroker.brokers.auto_creation import AutoCreation
     from pykbroker.brokers.memory_peers import MemoryPeers, PeerHandler
+    from pykbroker.brokers.replica_fetcher import Peers
     from pykbroker.brokers.replica_manager import ReplicaManager
     from pykbroker.config.broker import BrokerConfig
     from pykbroker.controller.config_alterations import Alteration
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from pykbroker.metadata.source import MetadataSource
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.clock import Clock
+    from pykbroker.security.context import RequestContext
     from pykbroker.storage.disk import Disk
 
 
@@ -64,11 +66,26 @@ class BrokerConfigRules:
 class OwnStore(NamedTuple):
     """The log directories of a cluster hold one broker's partitions; those of others are given to ``Cluster.new_store``.
 
-    With ``peer_handlers``, which gives the handler of an API key, a partition has a copy on each of its replicas.
+    With ``peer_handlers``, which gives the handler of an API key, a partition has a copy on each of its replicas, which are in this process;
+    with ``peers``, the way of a broker to the others, they are elsewhere.
     """
 
     node_id: int
     peer_handlers: Callable[[int], PeerHandler] | None = None
+    peers: Callable[[int], Peers] | None = None
+
+
+class Governing(NamedTuple):
+    """What everybody reads, and the port by which it is changed; ``local`` is the controller, if it is in this process."""
+
+    metadata: MetadataSource
+    controller: ControllerPort
+    #: The feature levels that brokers support.
+    features: Features
+    local: Controller | None = None
+    #: See ``SharedByBrokers``.
+    on_behalf: Callable[[RequestContext], ControllerPort] | None = None
+    peers: Peers | None = None
 
 
 class Cluster:
@@ -78,19 +95,15 @@ class Cluster:
         self,
         config: BrokerConfig,
         logs: LogManager,
-        controller: Controller,
+        governing: Governing,
         runtime: Runtime,
-        port: Callable[[Controller], ControllerPort] | None = None,
         own: OwnStore | None = None,
     ) -> None:
         self.config = config
-        #: The controller of this process; only its start and its end, and what is installed in it, are for its owner.
-        self.local_controller = controller
-        #: What everybody reads, and the port by which it is changed.
-        self.metadata: MetadataSource = controller
-        self.controller: ControllerPort = controller if port is None else port(controller)
-        #: The feature levels that brokers support.
-        self.features: Features = controller.features
+        self._local_controller = governing.local
+        self.metadata = governing.metadata
+        self.controller = governing.controller
+        self.features = governing.features
         self.runtime = runtime
         #: The running brokers by node id, maintained by ``BrokerLifecycle``.
         self.brokers: dict[int, Broker] = {}
@@ -100,17 +113,20 @@ class Cluster:
         self.log_levels = LogLevels()
         #: The way between brokers that have copies of their own; None where they share the store.
         self.peers: MemoryPeers | None = None
+        self._peers_of = None if own is None else own.peers
         if own is not None and own.peer_handlers is not None:
             from pykbroker.brokers.memory_peers import MemoryPeers
 
-            controller.use_own_stores()
+            self.local_controller.use_own_stores()
             self.peers = MemoryPeers(self.brokers, runtime, own.peer_handlers)
+            self._peers_of = self.peers.of
         #: The stores of brokers with copies of their own, by node id.
         self._own_stores: dict[int, Store] = {}
         #: The store of the process's log directories, which its brokers share unless they have their own: then the first broker's.
         self.store = self.new_store(logs, None if own is None else own.node_id)
         self.logs = logs
-        controller.prepare_with(self._make_room)
+        if self.governs:
+            self.local_controller.prepare_with(self._make_room)
         self._shared = SharedByBrokers(
             config=config,
             runtime=runtime,
@@ -120,6 +136,8 @@ class Cluster:
             security=self.security,
             log_levels=self.log_levels,
             brokers=self.brokers,
+            on_behalf=governing.on_behalf,
+            peers=governing.peers,
         )
 
     @cached_property
@@ -128,6 +146,17 @@ class Cluster:
         from pykbroker.brokers.auto_creation import AutoCreation
 
         return AutoCreation(self.controller, self.config)
+
+    @property
+    def governs(self) -> bool:
+        """Whether the controller is in this process."""
+        return self._local_controller is not None
+
+    @property
+    def local_controller(self) -> Controller:
+        """The controller of this process; only its start and its end, and what is installed in it, are for its owner."""
+        assert self._local_controller is not None, "the controllers are other processes"
+        return self._local_controller
 
     @classmethod
     def open(
@@ -175,7 +204,10 @@ class Cluster:
             features=features,
             directory_id=uuid_from_str(logs.metadata_directory_id),
         )
-        cluster = cls(config, logs, controller, runtime, port, own)
+        governing = Governing(
+            controller, controller if port is None else port(controller), controller.features, controller
+        )
+        cluster = cls(config, logs, governing, runtime, own)
         cluster.store.begin()
         return cluster
 
@@ -188,7 +220,8 @@ class Cluster:
         for store in self.stores():
             if store.replication is not None:
                 store.replication.end()
-        self.local_controller.stop_brokers()
+        if self.governs:
+            self.local_controller.stop_brokers()
         for store in self.stores():
             store.shutdown(apply)
 
@@ -207,7 +240,7 @@ class Cluster:
         """The store of a broker, with copies of its own if brokers have them."""
         replication: ReplicaManager | None = None
         metadata = self.metadata if node_id is None else self.metadata_of(node_id)
-        if self.peers is not None and node_id is not None:
+        if self._peers_of is not None and node_id is not None:
             from pykbroker.brokers.replica_manager import ReplicaManager
 
             replication = ReplicaManager(
@@ -216,7 +249,7 @@ class Cluster:
                 logs,
                 metadata,
                 self.runtime,
-                self.peers.of(node_id),
+                self._peers_of(node_id),
                 self.controller.alter_partition,
                 self.controller.assign_replicas_to_dirs,
             )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from pykbroker.controller.registrations import BrokerRegistration
 from pykbroker.metadata.image import BROKER_RESOURCE
+from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.primitives import uuid_from_str
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from pykbroker.brokers.store import Store
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import Endpoint, MetadataImage
-    from pykbroker.runtime.waits import Deferred
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +58,22 @@ class BrokerLifecycle:
             cluster.runtime.timers.after(0, partial(self._begin_all, epochs))
         # Once clients are served: of an open transaction the producer may be gone, so only its timeout ends it.
         cluster.runtime.timers.after(0, self._load_coordinators)
+
+    def start_registered(self, node_id: int, endpoints: list[Endpoint], epoch: int) -> Deferred[None]:
+        """Create the one broker of this process, which controllers elsewhere have registered with this epoch; the wait is over when its
+        replicas lead and follow.
+        """
+        cluster = self.cluster
+        broker = cluster.brokers[node_id] = cluster.new_broker(node_id, endpoints, cluster.config["broker.rack"])
+        begun = self.registered_again(node_id, epoch)
+        broker.coordinators.load_at_start()
+        return begun
+
+    def registered_again(self, node_id: int, epoch: int) -> Deferred[None]:
+        """The controllers have registered the broker with another epoch, as after its session had ended."""
+        broker = self.cluster.brokers[node_id]
+        self._note_epoch(broker, epoch)
+        return self._begin_replication(broker, epoch)
 
     def start(self, node_id: int) -> Deferred[None]:
         """Start a stopped broker with a new broker epoch, no fetch sessions and a new block of producer ids; after a crash its logs are
@@ -178,13 +194,14 @@ class BrokerLifecycle:
                 self._begin_replication(broker, epochs[broker.node_id])
 
     @staticmethod
-    def _begin_replication(broker: Broker, epoch: int) -> None:
-        if broker.store.replication is not None:
-            broker.store.previous_epoch = -1
-            store = broker.store
-            broker.store.replication.begin(store.table.by_name, store.dormant, epoch).or_log(
-                "opening replicas of %d", broker.node_id
-            )
+    def _begin_replication(broker: Broker, epoch: int) -> Deferred[None]:
+        store = broker.store
+        if store.replication is None:
+            return Deferred.completed(None)
+        store.previous_epoch = -1
+        begun = store.replication.begin(store.table.by_name, store.dormant, epoch)
+        begun.or_log("opening replicas of %d", broker.node_id)
+        return begun
 
     def _load_coordinators(self) -> None:
         for broker in self.cluster.brokers.values():

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 
 #: The weight of applying settings to a topic, and to each of its partitions (``runtime/slices.py``).
 _TOPIC_WEIGHT = 2
-_PARTITION_WEIGHT = 0.1
+_PARTITION_WEIGHT = 0.15
+#: Partitions to which settings are applied together.
+_AT_ONCE = 200
 #: That of making a partition.
 _NEW_WEIGHT = 0.3
 _CORDONED = "cordoned.log.dirs"
@@ -177,7 +179,7 @@ class PartitionTable:
             self._open_replicated(delta)
         for kind, name in delta.configs:
             if kind == TOPIC_RESOURCE and name in image.topics:
-                self._reconfigure(name)
+                self.runtime.slices.begin(self._reconfigure(name))
             elif kind == BROKER_RESOURCE:
                 self._apply_broker_settings(image)
                 self.runtime.slices.begin(self._reconfigure_all())
@@ -242,18 +244,19 @@ class PartitionTable:
         self.dormant.new.discard(partition)
         self._discards.add(partition, config)
 
-    def _reconfigure(self, topic: str) -> None:
-        image = self._metadata.image.topic(topic)
-        if image is None:
-            return  # it was deleted before its slice came
-        config = self._log_config(topic)
-        for index in range(len(image.partitions)):
-            partition = self.by_name.get((topic, index))
-            if partition is not None and partition.opened_log is not None:
-                partition.update_config(config)
+    def _reconfigure(self, topic: str) -> Steps:
+        """Apply changed settings to a topic, as they are when its slices come, or to nothing if it is deleted before."""
+        begin = 0
+        while (image := self._metadata.image.topic(topic)) is not None and begin < len(image.partitions):
+            config = self._log_config(topic)
+            for index in range(begin, begin + _AT_ONCE):
+                partition = self.by_name.get((topic, index))
+                if partition is not None and partition.opened_log is not None:
+                    partition.update_config(config)
+            yield _TOPIC_WEIGHT + _PARTITION_WEIGHT * min(_AT_ONCE, len(image.partitions) - begin)
+            begin += _AT_ONCE
 
     def _reconfigure_all(self) -> Steps:
         """Apply changed settings of the broker to all topics, which may be thousands."""
-        for name, topic in list(self._metadata.image.topics.items()):
-            self._reconfigure(name)
-            yield _TOPIC_WEIGHT + _PARTITION_WEIGHT * len(topic.partitions)
+        for name in list(self._metadata.image.topics):
+            yield from self._reconfigure(name)

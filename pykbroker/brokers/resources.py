@@ -118,9 +118,13 @@ def alter_resources(
             answers[place] = error
         return answers
 
-    return broker.controller.alter_configs(
-        [alterations[place] for place in requested], broker_id=broker.node_id, validate_only=validate_only
-    ).map(decided)
+    return (
+        broker.controller_for(ctx)
+        .alter_configs(
+            [alterations[place] for place in requested], broker_id=broker.node_id, validate_only=validate_only
+        )
+        .map(decided)
+    )
 
 
 def _alter_loggers(broker: Broker, ctx: RequestContext | None, alteration: Alteration, *, validate_only: bool) -> None:

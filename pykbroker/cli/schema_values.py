@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated
-from urllib.parse import quote
 from uuid import UUID
 
 import typer
@@ -19,6 +18,7 @@ from pykbroker.cli.output import harmless
 from pykbroker.cli.record_format import Formatter
 from pykbroker.client.errors import ClientError, UsageError
 from pykbroker.client.offsets import TopicPartition
+from pykbroker.http_deadline import quoted
 from pykbroker.runtime.escaping import escaped
 from pykbroker.wire.records import Record
 
@@ -95,7 +95,7 @@ class ValueEncodingOptions:
         from pykbroker.client.registry_client import no_registry
 
         client, values = _values(self.registry)
-        found = client.ask("GET", f"/subjects/{quote(subject, safe='')}/versions/{version}")
+        found = client.ask("GET", f"/subjects/{quoted(subject)}/versions/{version}")
         number = found.get("id") if isinstance(found, dict) else None
         if not isinstance(number, int):
             raise no_registry()

@@ -8,7 +8,6 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import quote
 
 import typer
 
@@ -18,6 +17,7 @@ from pykbroker.cli.output import Output
 from pykbroker.cli.schema_values import Registry
 from pykbroker.client.errors import EXIT_FAILED, ClientError, UsageError
 from pykbroker.client.registry_client import RegistryClient, no_registry
+from pykbroker.http_deadline import quoted
 
 app = typer.Typer(help="List, show, register, check, compare and delete schemas of a registry.", no_args_is_help=True)
 
@@ -80,7 +80,7 @@ def _reference(text: str) -> dict[str, Any]:
 
 
 def _path(*steps: str) -> str:
-    return "".join(f"/{quote(each, safe='')}" for each in steps)
+    return "".join(f"/{quoted(each)}" for each in steps)
 
 
 @app.command("list")

@@ -19,7 +19,9 @@ _ONE_MACHINE: Final = "one machine is the usual home; more brokers can be asked 
 
 OUR_DEFAULTS: Final[dict[str, DefaultDifference]] = {
     "node.id": DefaultDifference(1, "no file is needed to start"),
-    "process.roles": DefaultDifference(("broker", "controller"), "the controller lives in the same process"),
+    "process.roles": DefaultDifference(
+        ("broker", "controller"), "the controller lives in the same process, unless it is set to [broker](clusters.md)"
+    ),
     "controller.listener.names": DefaultDifference(("CONTROLLER",), "the controller needs no listener of its own"),
     "group.initial.rebalance.delay.ms": DefaultDifference(
         150,

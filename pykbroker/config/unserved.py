@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from pykbroker.config import java_classes
+from pykbroker.config import java_classes, membership
 from pykbroker.config.broker import BrokerConfig
 from pykbroker.config.definitions.broker import BROKER_SETTINGS
 from pykbroker.config.listeners import parse_listeners
@@ -52,22 +52,20 @@ def check(config: BrokerConfig) -> None:
 
 
 def _check_quorum(config: BrokerConfig) -> None:
+    if membership.is_member(config):
+        membership.controllers(config)
+        return
     roles = set(config[_ROLES])
     if config.is_explicit(_ROLES) and roles == {"controller"}:
         raise ConfigError(
             f"{_ROLES}=controller asks for a controller without a broker, which is not served: {_HERE}. "
             f"Take the setting out, or write {_ROLES}=broker,controller."
         )
-    if config.is_explicit(_ROLES) and roles == {"broker"}:
-        raise ConfigError(
-            f"{_ROLES}=broker asks for a broker of a cluster whose controller is elsewhere, which is not served yet: "
-            f"{_HERE}. Take the setting out, or write {_ROLES}=broker,controller, for a cluster of its own."
-        )
     voters = [voter.partition("@")[0] for voter in config[_VOTERS]]
     if config.is_explicit(_VOTERS) and voters and voters != [str(config.node_id)]:
         raise ConfigError(
-            f"{_VOTERS}={','.join(config[_VOTERS])} asks for a quorum that is not this node {config.node_id} alone, which "
-            f"is not served yet: {_HERE}. Take the setting out for a cluster of its own."
+            f"{_VOTERS}={','.join(config[_VOTERS])} asks for a quorum that is not this node {config.node_id} alone, while "
+            f"{_HERE}. Take the setting out for a cluster of its own, or write {_ROLES}=broker to join that cluster as a broker."
         )
 
 
@@ -99,6 +97,8 @@ def warnings(config: BrokerConfig) -> Iterator[str]:
     for name, instead in _WITHOUT_EFFECT.items():
         if config.is_explicit(name) and config[name] and config[name] != java_classes.RACK_AWARE:
             yield f"The setting {name} has no effect: {instead}"
+    if membership.is_member(config):
+        return
     unopened = [listener for listener in _of_controllers(config) if config.is_explicit("listeners")]
     if unopened:
         yield f"The controller's listener {', '.join(unopened)} is not opened: {_HERE}"

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from pykbroker.faults import checks, errors, naming
 from pykbroker.handlers.contract import CloseConnection, NotYet
-from pykbroker.handlers.in_slices import WEIGHT_OF_A_PART, around_a_handler
+from pykbroker.handlers.in_slices import IN_PLACE, WEIGHT_OF_A_PART, around_a_handler, is_in_place
 from pykbroker.refusals import shapes
 from pykbroker.refusals.naming import own_names
 from pykbroker.requests.large import encoded
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 #: The most partitions of metadata that chaos copies.
 _MOST_COPIED = 2_000
-#: Topics and partitions of a Produce that is worked on at once: larger ones are copies (``requests/large.py``).
-_AT_ONCE = 400
 #: The weight of an item of a request or answer, and of a look at one.
 _WEIGHT = 0.6
 _WEIGHT_OF_LITTLE = 0.1
@@ -60,7 +58,7 @@ class FaultStep:
 
     def __call__(self, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer], /) -> Answer:
         work = self._attempt(broker, ctx, request, proceed)
-        if ctx.api_key == ApiKey.PRODUCE and request is not None and _is_in_place(request):
+        if ctx.api_key == ApiKey.PRODUCE and is_in_place(request):
             return at_once(work)
         return around_a_handler(broker, ctx, work)
 
@@ -198,9 +196,9 @@ class FaultStep:
     def _throttled(self, broker: Broker, ctx: RequestContext, request: Any, ms: int, response: Any) -> Work[Any]:
         """Answer at once with the throttle time, a Fetch or ShareFetch without records, and mute the connection, as Kafka does."""
         if ctx.api_key == ApiKey.FETCH:
-            response = broker.fetch_sessions.emptied(request, response)
+            response = yield from broker.fetch_sessions.emptied(request, response)
         elif ctx.api_key == ApiKey.SHARE_FETCH:
-            response = broker.share_partitions.emptied(request, response)
+            response = yield from broker.share_partitions.emptied(request, response)
         if shapes.carries_throttle(type(response), ctx.api_version):
             response.throttle_time_ms = ms
         peer = ctx.connection
@@ -209,11 +207,6 @@ class FaultStep:
         muted.map(lambda _: self._muted.pop(peer, None)).or_log("ending a throttle")
         yield from ()
         return response
-
-
-def _is_in_place(request: Any) -> bool:
-    """Whether the records of a Produce may be slices of the receive block, which are gone after this turn: then it has few."""
-    return sum(1 + len(topic.partition_data) for topic in request.topic_data) <= _AT_ONCE
 
 
 def matches(fault: Fault, broker: Broker, ctx: RequestContext, request: Any) -> Work[bool]:
@@ -273,7 +266,7 @@ def _twice(ctx: RequestContext, request: Any, proceed: Callable[[], Answer]) -> 
             if data.records:
                 sent.append((data, bytearray(data.records)))
     first = proceed()
-    yield WEIGHT_OF_A_PART if items > _AT_ONCE else 0  # the handler's first steps
+    yield WEIGHT_OF_A_PART if items > IN_PLACE else 0  # the handler's first steps
     for data, records in sent:
         data.records = records
         yield _WEIGHT_OF_LITTLE

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 U = TypeVar("U")
 
+#: The most things of a request with records that is worked on at once, so that its frame need not be copied.
+IN_PLACE = 400
 #: Partitions of a request that are appended and replayed together, and their weight.
 AT_ONCE = 200
 WEIGHT_OF_A_PART = 500
@@ -110,6 +112,11 @@ def is_small(topics: Sequence[OfPartitions], at_once: int = AT_ONCE) -> bool:
     if len(topics) == 1:  # the usual case
         return len(topics[0].partitions) <= at_once
     return len(topics) + sum([len(topic.partitions) for topic in topics]) <= at_once
+
+
+def is_in_place(request: Any) -> bool:
+    """Whether the records of a Produce may be slices of the receive block, which are gone after this turn: then it has few."""
+    return request is not None and sum([1 + len(topic.partition_data) for topic in request.topic_data]) <= IN_PLACE
 
 
 def in_parts(topics: Iterable[P]) -> Iterator[list[P]]:

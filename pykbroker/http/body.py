@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from json.scanner import py_make_scanner  # type: ignore[attr-defined] # it is always there
 from typing import Any, Final
 
 from aiohttp import hdrs, web
 
 from pykbroker.http.connection import HttpConnection
+from pykbroker.runtime.json_text import loads
 from pykbroker.steered.refusal import VerbRefused
 
 #: Larger bodies are parsed in a thread.
@@ -57,23 +57,9 @@ async def object_of(raw: bytes) -> dict[str, Any]:
     """Return the JSON object of a body. Raises VerbRefused."""
     try:
         text = raw.decode(json.detect_encoding(raw), "surrogatepass")
-        said = json.loads(text) if len(raw) <= PARSED_HERE else await asyncio.to_thread(_FAIR.decode, text)
+        said = loads(text) if len(raw) <= PARSED_HERE else await asyncio.to_thread(loads, text)
     except (ValueError, RecursionError) as error:
         raise VerbRefused(400, f"the body is no JSON: {error}") from error
     if not isinstance(said, dict):
         raise VerbRefused(400, "the body is an object of JSON, in braces")
     return said
-
-
-class _Fair(json.JSONDecoder):
-    """Scans in Python, so that other threads run in between; the usual scanner lets none run before its end.
-
-    Strings, which make large bodies large, are scanned as fast.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.scan_once = py_make_scanner(self)
-
-
-_FAIR: Final = _Fair()

@@ -67,18 +67,24 @@ def refused(request: web.Request, options: HttpOptions) -> web.Response | None:
     """Return the refusal of a request; None if it is allowed."""
     if options.token is not None:
         return None if _knows(request, options.token) else _without_token()
-    header = request.headers.get(hdrs.HOST, "")
-    # A whole URL in the request line wins over the header Host (RFC 9112); the server library reads it so, too.
-    foreign = [host for host in (header, request.host if header else "") if not is_ours(host_of(host), options)]
-    if not foreign:
+    name = foreign_host(request, options)
+    if name is None:
         return None
-    host = host_of(foreign[0]) or foreign[0]
-    if not header:
+    if not request.headers.get(hdrs.HOST):
         return problem(421, "the header Host is missing: it says by which address or name the broker is asked")
-    name = host[:_LONGEST_HOST]
     return problem(
         421, f"this broker does not know itself as {name!r}: ask it by an address, or start it with --http-name {name}"
     )
+
+
+def foreign_host(request: web.Request, options: HttpOptions) -> str | None:
+    """The host by which a request asks, shortened, if another site may have led a browser here by it; empty without one."""
+    # A whole URL in the request line wins over the header Host (RFC 9112); the server library reads it so, too.
+    for said in (request.headers.get(hdrs.HOST, ""), request.host):
+        host = host_of(said)
+        if not is_ours(host, options):
+            return (host or said)[:_LONGEST_HOST]
+    return None
 
 
 def _knows(request: web.Request, token: str) -> bool:

@@ -18,7 +18,7 @@ from aiohttp import hdrs, web
 
 from pykbroker.http.body import PARSED_HERE, object_of, read
 from pykbroker.http.connection import HttpConnection, at_work
-from pykbroker.http.guard import add_headers, host_of, is_ours, own_names
+from pykbroker.http.guard import add_headers, foreign_host, own_names
 from pykbroker.http.listener_users import ListenerUsers, NotAuthenticated, handshake_of
 from pykbroker.http.origin import is_own
 from pykbroker.http.principal import PRINCIPAL, HttpPrincipal
@@ -247,10 +247,10 @@ class SchemaRegistrySide:
 
     def _check_origin(self, request: web.Request) -> None:
         """Raises RegistryError for a request that a page of another site may have sent."""
-        host = host_of(request.headers.get(hdrs.HOST, ""))
-        if not is_ours(host, self._options):
+        host = foreign_host(request, self._options)
+        if host is not None:
             raise RegistryError(
-                421, f"this registry does not know itself as {host[:253]!r}: ask it by an address, or with --http-name"
+                421, f"this registry does not know itself as {host!r}: ask it by an address, or with --http-name"
             )
         origins, hosts = request.headers.getall(hdrs.ORIGIN, ()), request.headers.getall(hdrs.HOST, ())
         if request.method not in ("GET", "HEAD") and not is_own(

@@ -38,15 +38,17 @@ class Claim:
             return None
         wait = account.take(more)
         if wait is None:
-            self._granted_at = self._runtime.clock.monotonic()
+            self._granted(received)
             return None
         self._wait = wait
-        return wait.map(lambda _: self._granted(more))
+        return wait.map(lambda _: self._granted(received))
 
     def settle(self, received: ReceiveBlock) -> None:
-        """Everything received is parsed: keep the block only while memory is not short."""
-        if self._runtime.memory.is_short:
-            received.let_go()
+        """Everything received is parsed: keep the block only while memory is not short. Else the next that needs one has it: to have the
+        system make new pages takes longer than to receive into them.
+        """
+        memory = self._runtime.memory
+        memory.keep_spare(received.let_go() if memory.is_short else None)
         self._give(self.size - received.own_size)
 
     def granted_before(self, since: float) -> bool:
@@ -60,9 +62,12 @@ class Claim:
             wait.abandon()
         self._give(self.size)
 
-    def _granted(self, _: int) -> None:
+    def _granted(self, received: ReceiveBlock) -> None:
         self._wait = None
         self._granted_at = self._runtime.clock.monotonic()
+        spare = self._runtime.memory.take_spare(received.own_size)
+        if spare is not None:
+            received.move_to(spare)
 
     def _give(self, size: int) -> None:
         self.size -= size

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from pykbroker.network.handshake import Agreed, NodeCall, handshake
 from pykbroker.runtime.waits import Deferred
@@ -139,10 +139,9 @@ class _NodeConnection(asyncio.Protocol):
             self.fail(str(task.exception()))
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is of no class of asyncio
         if self._failed:
-            transport.abort()
+            self._transport.abort()
         else:
             self._advance(lambda: next(self._handshake))
 

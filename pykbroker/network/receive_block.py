@@ -63,11 +63,19 @@ class ReceiveBlock:
         if len(self.view) > KEPT_BLOCK:
             self.view = self._shared
 
-    def let_go(self) -> None:
-        """Release the connection's own block if it holds nothing."""
+    def let_go(self) -> memoryview | None:
+        """Release the connection's own block if it holds nothing; returns it then."""
+        released = None
         if self.start == self.end:
+            released = self.view if self.own_size else None
             self.start = self.end = 0
             self.view = self._shared
+        return released
+
+    def move_to(self, block: memoryview) -> None:
+        """Have what is here in another block from now on, which is as large."""
+        block[: self.end] = self.view[: self.end]
+        self.view = block
 
     def drop(self) -> None:
         """Release the connection's own block and what it holds: nothing more is parsed."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from pykbroker.brokers.broker import Broker
     from pykbroker.brokers.cluster import Cluster
+    from pykbroker.runtime.runtime import Runtime
 
 log = logging.getLogger(__name__)
 
@@ -75,6 +76,7 @@ class Server:
         self._most_connections = most_connections
         self._full_logged = False
         self._cluster: Cluster | None = None
+        self._runtime: Runtime | None = None
         self._sockets: dict[int, BrokerSockets] = {}
         self._threads = Threads("pykbroker")
         #: A pool of its own, so that slow reads delay only other reads.
@@ -129,20 +131,26 @@ class Server:
     def take_up(self, cluster: Cluster) -> None:
         """Run the cluster on this loop, with its timers and threads."""
         self._cluster = cluster
-        wake, run = self._driver(cluster)
-        cluster.runtime.run_in(
+        if self._runtime is not cluster.runtime:
+            self.run(cluster.runtime)
+        self._look_after_idle(cluster, cluster.config["connections.max.idle.ms"])
+
+    def run(self, runtime: Runtime) -> None:
+        """Run what has this runtime on this loop; a cluster of its own follows, or has come."""
+        self._runtime = runtime
+        wake, run = self._driver(runtime)
+        runtime.run_in(
             Shell(
-                offload=partial(self._offload, cluster, self._threads),
-                offload_read=partial(self._offload, cluster, self._reading_threads),
+                offload=partial(self._offload, runtime, self._threads),
+                offload_read=partial(self._offload, runtime, self._reading_threads),
                 breathe=breathe,
                 call_soon=self._loop.call_soon,
-                run_queue=lambda run: self._loop.call_soon(self._in_turn, run),
-                relieve=partial(self._relieve, cluster),
+                run_queue=lambda run: self._loop.call_soon(self._in_turn, runtime, run),
+                relieve=partial(self._relieve, runtime),
                 wake=wake,
             )
         )
         run()
-        self._look_after_idle(cluster, cluster.config["connections.max.idle.ms"])
 
     async def start_serving(self) -> None:
         """Accept connections to the brokers of the cluster that was taken up."""
@@ -155,9 +163,10 @@ class Server:
         unheard. The sockets keep listening; connections before the next ``start_serving`` are closed.
         """
         self._serving = self._relieving = False
-        cluster, self._cluster = self._cluster, None
-        if cluster is not None:
-            cluster.runtime.rest()
+        self._cluster = None
+        runtime, self._runtime = self._runtime, None
+        if runtime is not None:
+            runtime.rest()
         if self._wake_up is not None:
             self._wake_up.cancel()
             self._wake_up = None
@@ -166,9 +175,9 @@ class Server:
 
     # ---- time and threads ----------------------------------------------------------------------------------------------
 
-    def _driver(self, cluster: Cluster) -> tuple[Callable[[float], None], Callable[[], None]]:
-        """What keeps one timer of the loop at the earliest deadline of the cluster's timers, and what runs those that are due."""
-        timers, clock = cluster.runtime.timers, cluster.runtime.clock
+    def _driver(self, runtime: Runtime) -> tuple[Callable[[float], None], Callable[[], None]]:
+        """What keeps one timer of the loop at the earliest deadline of the timers, and what runs those that are due."""
+        timers, clock = runtime.timers, runtime.clock
 
         def wake(deadline: float) -> None:
             if self._wake_up is not None:
@@ -177,7 +186,7 @@ class Server:
 
         def run() -> None:
             self._wake_up = None
-            cluster.runtime.turns.began()
+            runtime.turns.began()
             timers.run_due()
             deadline = timers.next_deadline()
             if deadline is not None and self._wake_up is None:
@@ -185,20 +194,23 @@ class Server:
 
         return wake, run
 
-    def _in_turn(self, work: Callable[[], None]) -> None:
-        if self._cluster is not None and not self._cluster.runtime.turns.running:
-            self._cluster.runtime.turns.began()
+    def _in_turn(self, runtime: Runtime, work: Callable[[], None]) -> None:
+        """What was left for the end of a turn, unless it is forgotten meanwhile: then its data are given up."""
+        if runtime is not self._runtime:
+            return
+        if not runtime.turns.running:
+            runtime.turns.began()
         work()
 
-    def _offload(self, cluster: Cluster, threads: Threads, function: Callable[..., Any], *args: Any) -> Deferred[Any]:
+    def _offload(self, runtime: Runtime, threads: Threads, function: Callable[..., Any], *args: Any) -> Deferred[Any]:
         """Run a function in a thread; the wait completes on the loop with its result or its error.
 
         After ``close``, and when the cluster was forgotten, nothing is started and no wait completes: no client is left.
         """
         deferred: Deferred[Any] = Deferred()
-        if self._closed or cluster is not self._cluster:
+        if self._closed or runtime is not self._runtime:
             return deferred
-        start = partial(self._start_thread, cluster, deferred, threads, function, *args)
+        start = partial(self._start_thread, runtime, deferred, threads, function, *args)
         if self._held_back is None:
             start()
         else:
@@ -207,13 +219,13 @@ class Server:
 
     def _start_thread(
         self,
-        cluster: Cluster,
+        runtime: Runtime,
         deferred: Deferred[Any],
         threads: Threads,
         function: Callable[..., Any],
         *args: Any,
     ) -> None:
-        if cluster is not self._cluster:
+        if runtime is not self._runtime:
             return  # forgotten while the work was held back
         try:
             running = self._loop.run_in_executor(threads.pool(), function, *args)
@@ -221,16 +233,16 @@ class Server:
             deferred.fail(error)
             return
         self._working += 1
-        running.add_done_callback(partial(self._arrived, cluster, deferred))
+        running.add_done_callback(partial(self._arrived, runtime, deferred))
 
-    def _arrived(self, cluster: Cluster, deferred: Deferred[Any], future: asyncio.Future[Any]) -> None:
+    def _arrived(self, runtime: Runtime, deferred: Deferred[Any], future: asyncio.Future[Any]) -> None:
         self._working -= 1
         if not self._working:
             self._none_working.set()
         error = future.exception()
-        if cluster is not self._cluster:
+        if runtime is not self._runtime:
             return
-        cluster.runtime.turns.began()
+        runtime.turns.began()
         if error is None:
             deferred.complete(future.result())
         else:
@@ -255,7 +267,7 @@ class Server:
             for start in held:
                 start()
 
-    def _relieve(self, cluster: Cluster) -> None:
+    def _relieve(self, runtime: Runtime) -> None:
         """Somebody waits for memory: connections give back what they only keep, now, and as long as somebody waits. Frames that
         have been on their way for longer than clients wait for an answer are given up.
         """
@@ -264,10 +276,10 @@ class Server:
         self._relieving = True
 
         def relieve() -> None:
-            self._relieving = cluster.runtime.memory.waiting > 0
+            self._relieving = runtime.memory.waiting > 0
             if not self._relieving:
                 return
-            since = cluster.runtime.clock.monotonic() - _FRAME_LIMIT_S
+            since = runtime.clock.monotonic() - _FRAME_LIMIT_S
             for sockets in self._sockets.values():
                 for connection in list(sockets.connections):
                     connection.release_memory()
@@ -278,9 +290,9 @@ class Server:
                             *(connection.host, connection.port, _FRAME_LIMIT_S),
                         )
                         connection.cut()
-            cluster.runtime.client_timers.after(_RELIEF_MS, relieve)
+            runtime.client_timers.after(_RELIEF_MS, relieve)
 
-        cluster.runtime.wake_queue.add(relieve)
+        runtime.wake_queue.add(relieve)
 
     def _look_after_idle(self, cluster: Cluster, limit_ms: int) -> None:
         """Release the receive blocks of idle connections, and close those idle for ``limit_ms`` (if positive)."""
@@ -345,8 +357,8 @@ class Server:
         for sockets in self._sockets.values():
             sockets.close()
             sockets.release()
-        if self._cluster is not None:
-            self._cluster.runtime.timers.wake_by(None)
+        if self._runtime is not None:
+            self._runtime.timers.wake_by(None)
         if self._wake_up is not None:
             self._wake_up.cancel()
         for threads in (self._reading_threads, self._threads):

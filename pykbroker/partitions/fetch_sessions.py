@@ -6,8 +6,8 @@ partitions reads only these.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Generator, Iterator
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,8 @@ from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.partitions.partition import Partition
-    from pykbroker.runtime.clock import Clock
+    from pykbroker.runtime.runtime import Runtime
+    from pykbroker.runtime.slices import Steps
     from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse
 
 FINAL_EPOCH = -1
@@ -201,14 +202,18 @@ class FetchSession:
             self._by_partition.pop(partition, None)
             partition.watchers.pop(self, None)
 
-    def close(self) -> None:
-        """Stop watching all partitions; fetches that wait are answered."""
+    def close(self) -> Steps:
+        """Answer fetches that wait; the steps stop watching all partitions."""
         self.closed = True
-        for item in self.items.values():
-            self.unwatch(item)
         waiter, self.waiter = self.waiter, None
         if waiter is not None:
             waiter.session_closed()
+        return self._unwatch_all()
+
+    def _unwatch_all(self) -> Steps:
+        for item in list(self.items.values()):
+            self.unwatch(item)
+            yield _WEIGHT
 
     def appended(self, partition: Partition, size: int) -> None:
         item = self._by_partition.get(partition)
@@ -250,9 +255,10 @@ class SessionWaiter(Watcher):
 class FetchSessions:
     """The sessions of one broker, bounded in number; the least recently used idle one is evicted (KIP-227)."""
 
-    def __init__(self, clock: Clock, rng: random.Random, *, slots: int, eviction_ms: int) -> None:
-        self._clock = clock
-        self._random = rng
+    def __init__(self, runtime: Runtime, *, slots: int, eviction_ms: int) -> None:
+        self._clock = runtime.clock
+        self._random = runtime.random
+        self._slices = runtime.slices
         self._slots = slots
         self._eviction_s = eviction_ms / 1000
         self._sessions: dict[int, FetchSession] = {}  # least recently used first
@@ -314,14 +320,14 @@ class FetchSessions:
         session.last_used = self._clock.monotonic()
         self._sessions[session.id] = self._sessions.pop(session.id)
 
-    def emptied(self, request: FetchRequest, response: FetchResponse) -> FetchResponse:
-        """The answer to a throttled client, which has no records: what ``response`` would have told is told later, and a session that it
-        would have opened is none.
+    def emptied(self, request: FetchRequest, response: FetchResponse) -> Generator[float, None, FetchResponse]:
+        """The answer to a throttled client, in slices, which has no records: what ``response`` would have told is told later, and a session
+        that it would have opened is none.
         """
-        session_id = self._take_back(request.session_id, response)
+        session_id = yield from self._take_back(request.session_id, response)
         return type(response)(error_code=response.error_code, session_id=session_id)
 
-    def _take_back(self, requested_id: int, response: FetchResponse) -> int:
+    def _take_back(self, requested_id: int, response: FetchResponse) -> Generator[float, None, int]:
         """Undo the effects of an answer that is not sent: its partitions are ready again, where they were, a session that it
         opened is removed. Returns the session id for the answer that is sent instead.
         """
@@ -339,6 +345,7 @@ class FetchSessions:
                     if told.records:
                         item.place = item.former_place
                     session.ready[item.key] = item
+                yield _WEIGHT
         return session.id
 
     def session(self, session_id: int) -> FetchSession | None:
@@ -374,14 +381,14 @@ class FetchSessions:
 
     def close(self) -> None:
         """Close all sessions; the broker stops."""
-        for session in self._sessions.values():
-            session.close()
+        closing = [session.close() for session in self._sessions.values()]
         self._sessions.clear()
+        self._slices.begin(chain.from_iterable(closing))
 
     def _drop(self, session_id: int) -> None:
         session = self._sessions.pop(session_id, None)
         if session is not None:
-            session.close()
+            self._slices.begin(session.close())
 
 
 def _count(request: FetchRequest) -> int:

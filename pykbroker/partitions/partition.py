@@ -219,12 +219,13 @@ class Partition:
 
     def update_config(self, config: LogConfig) -> None:
         """Apply changed settings. The high watermark never goes back; it advances once unsynced records are synced."""
-        self.log.update_config(config)
+        log = self.log
+        log.update_config(config)
         if self.led is not None:
             self.led.leading.min_in_sync = config.min_insync_replicas
-        self._advance_by_role(self.log)
-        if self.log.needs_flush_before_ack:
-            self._sync(self.log.log_end_offset)
+        self._advance_by_role(log)
+        if log.needs_flush_before_ack:
+            self._sync(log.log_end_offset)
 
     @property
     def log_start_offset(self) -> int:

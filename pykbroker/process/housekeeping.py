@@ -40,6 +40,11 @@ class Housekeeping:
         """Set the timers."""
         self._start_new()
         self._rounds.every(_STORES_MS, _STORES_MS, self._start_new)
+        if self._cluster.governs:
+            self._govern()
+
+    def _govern(self) -> None:
+        """Set the timers of what the controller does by itself."""
         config = self._cluster.config
         if config["auto.leader.rebalance.enable"]:
             interval_ms = config["leader.imbalance.check.interval.seconds"] * 1000

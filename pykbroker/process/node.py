@@ -12,16 +12,17 @@ import contextlib
 import logging
 import os
 import random
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pykbroker import __version__
 from pykbroker.brokers.cluster import Cluster
 from pykbroker.brokers.lifecycle import BrokerLifecycle
 from pykbroker.config import unserved
 from pykbroker.config.broker import BrokerConfig
+from pykbroker.config.membership import is_member
 from pykbroker.config.setting import ConfigError
 from pykbroker.metadata.features import CURRENT, Features
 from pykbroker.network.server import Server
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage
     from pykbroker.network.admission import Admission
+    from pykbroker.process.joining import QuorumMember
     from pykbroker.process.machine import Machine
     from pykbroker.process.secured import SecuredListeners
     from pykbroker.process.single_brokers import SingleBrokers
@@ -69,6 +71,8 @@ if TYPE_CHECKING:
 
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 #: Called with a cluster before clients are accepted, which waits for the result.
 Prepare = Callable[["Cluster"], "Deferred[None]"]
@@ -102,6 +106,8 @@ async def serve(
         for side in reversed(sides):
             await side.close()
         await node.stop()
+    if node.failure is not None:
+        raise StartFailed(node.failure)
 
 
 def _tell_changes(image: MetadataImage, delta: MetadataDelta) -> None:
@@ -136,18 +142,16 @@ class Node:
         self._copies = brokers > 1
         self._paths = log_directories.named_by(config)
         self._config = log_directories.with_node_id(self._paths, config, None if machine is None else machine.disk)
-        try:
-            unserved.check(self._config)
-        except ConfigError as error:
-            raise StartFailed(str(error)) from error
-        for warning in unserved.warnings(self._config):
-            log.warning("%s", warning)
+        _check(self._config, brokers)
         self._durable = durable
         self._ids = [self._config.node_id + position for position in range(brokers)]
         self._racks = None if racks is None else dict(zip(self._ids, racks, strict=True))
         self._ports: dict[int, dict[str, int]] = {}
         self._locks: list[DirectoryLock] = []
         self._lifecycle: BrokerLifecycle | None = None
+        self._membership: QuorumMember | None = None
+        #: Why the process ends by itself; None while nothing is known of that.
+        self.failure: str | None = None
         self._real_disk: RealDisk | None = None
         self._housekeeping: Housekeeping | None = None
         self._changing = asyncio.Lock()
@@ -313,13 +317,36 @@ class Node:
     async def _open(self, before_clients: Prepare | None) -> None:
         """Open the logs, start the brokers, then accept clients: a life begins."""
         config = self._config = self._config.with_texts({})  # settings that a former life altered are not in the copy
-        cluster = self._open_cluster(config)
-        self._lifecycle = BrokerLifecycle(cluster)
+        if is_member(config):
+            if before_clients is not None:
+                raise StartFailed(
+                    "a seed is for a cluster of this process alone: leave it out, and load it by a client"
+                )
+            lifecycle = await self._join(config)
+        else:
+            lifecycle = self._begin_cluster(config)
+        self._lifecycle = lifecycle
+        cluster = lifecycle.cluster
         cleaner = None if self._machine is None else self._machine.cleaner
         self._housekeeping = Housekeeping(cluster, durable=self._durable, cleaner=cleaner)
+        cluster.metadata.subscribe(_tell_changes)
+        set_limits(cluster.runtime.memory, config)
+        life = self.lifetimes.begin(cluster)
+        life.at_end(cluster.log_levels.restore)
+        if self._membership is not None:
+            await self._unless_stopped(self._membership.unfence())
+        if before_clients is not None:
+            await awaited(before_clients(cluster))
+        await self.server.start_serving()
+        self._housekeeping.start()
+
+    def _begin_cluster(self, config: BrokerConfig) -> BrokerLifecycle:
+        """Open the logs of this process's own cluster, and start its brokers."""
+        cluster = self._open_cluster(config)
+        lifecycle = self._lifecycle = BrokerLifecycle(cluster)
         stores = self._open_copies(cluster) if self._copies else None
         try:
-            self._lifecycle.start_all(
+            lifecycle.start_all(
                 {
                     node_id: advertised(config, position, self._ports[node_id])
                     for position, node_id in enumerate(self._ids)
@@ -329,14 +356,43 @@ class Node:
             )
         except KafkaError as error:
             raise log_directories.unusable(self._paths.metadata, error) from error
-        cluster.metadata.subscribe(_tell_changes)
-        set_limits(cluster.runtime.memory, config)
-        life = self.lifetimes.begin(cluster)
-        life.at_end(cluster.log_levels.restore)
-        if before_clients is not None:
-            await awaited(before_clients(cluster))
-        await self.server.start_serving()
-        self._housekeeping.start()
+        return lifecycle
+
+    async def _join(self, config: BrokerConfig) -> BrokerLifecycle:
+        """Become a broker of the cluster whose controllers the settings name. Raises StartFailed."""
+        from pykbroker.network.nodes import NodeConnections
+        from pykbroker.process.joining import Ground, QuorumMember
+
+        disk, rng = self._take_disk()
+        connections = partial(NodeConnections, asyncio.get_running_loop(), f"broker-{config.node_id}")
+        ground = Ground(config, self._paths, disk, self._clock, rng, self._features, connections)
+        endpoints = advertised(config, 0, self._ports[config.node_id])
+        membership = self._membership = QuorumMember(ground, endpoints, self._end)
+        self.server.run(membership.runtime)
+        try:
+            lifecycle = await self._unless_stopped(membership.open())
+        except (KafkaError, WireError, OSError, ValueError) as error:
+            raise log_directories.unusable(self._paths.metadata, error) from error
+
+        from pykbroker.requests.forwarded import Forward
+
+        self.server.dispatcher.places.fill(Place.FORWARD, Forward(membership.forwarding))
+        return lifecycle
+
+    async def _unless_stopped(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of work that waits for other processes. Raises StartFailed if this one is to stop before."""
+        working, stopping = asyncio.ensure_future(work), asyncio.ensure_future(self.server.wait_stopped())
+        await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if working.done():
+            return working.result()
+        working.cancel()
+        raise StartFailed(self.failure or "the process was stopped before it was a broker of the cluster")
+
+    def _end(self, sentence: str) -> None:
+        """The process ends by itself, since it cannot go on."""
+        self.failure = sentence
+        self.server.stop()
 
     def _open_copies(self, cluster: Cluster) -> dict[int, Store]:
         """The stores of all brokers but the first."""
@@ -353,14 +409,7 @@ class Node:
 
     def _open_cluster(self, config: BrokerConfig) -> Cluster:
         """The cluster, on the disk and with the randomness of its machine. Raises StartFailed."""
-        rng: random.Random
-        if self._machine is None:
-            self._locks = log_directories.lock(self._paths)
-            self._real_disk = RealDisk(max_open=self._descriptors.files, durable=self._durable)
-            disk, rng = self._wrap_disk(self._real_disk), random.SystemRandom()
-        else:
-            disk, rng = self._machine.disk, self._machine.random
-        self._disk_in_use = disk
+        disk, rng = self._take_disk()
         log_directories.check_brokers(self._paths, self._ids, disk)
         open_shared = partial(_open_cluster, config, self._paths, disk, self._clock, rng, self._features)
         if not self._copies:
@@ -374,6 +423,16 @@ class Node:
                 self._locks += log_directories.lock(paths)
         own = copies.own_store(self._ids[0])
         return _open_cluster(config, first, disk, self._clock, rng, self._features, own)
+
+    def _take_disk(self) -> tuple[Disk, random.Random]:
+        """The disk of the machine, whose log directories are locked now, and its randomness. Raises StartFailed."""
+        if self._machine is not None:
+            self._disk_in_use = self._machine.disk
+            return self._disk_in_use, self._machine.random
+        self._locks = log_directories.lock(self._paths)
+        self._real_disk = RealDisk(max_open=self._descriptors.files, durable=self._durable)
+        self._disk_in_use = self._wrap_disk(self._real_disk)
+        return self._disk_in_use, random.SystemRandom()
 
     def _tell_started(self, took_s: float) -> None:
         """Log a summary of the start for operators."""
@@ -402,11 +461,15 @@ class Node:
         first.
         """
         async with self._changing:
+            if self._membership is not None and self._lifecycle is not None:
+                await self._membership.leave()
             if self._housekeeping is not None:
                 self._housekeeping.stop()
             for broker in self.cluster.brokers.values() if self._lifecycle is not None else ():
                 if broker.started_share_partitions is not None:
                     broker.started_share_partitions.begin_stop()
+            if self._membership is not None:
+                self._membership.close()
             await self.server.close()
             self.lifetimes.end()
             if self._lifecycle is not None:
@@ -422,6 +485,10 @@ class Node:
         and exchanges what is in them. Brokers that were stopped are started, too. Raises StartFailed, and what ``replace``
         raises; then no cluster runs, until ``begin_again`` succeeds.
         """
+        if self._membership is not None:
+            raise StartFailed(
+                "the metadata are not this process's own: it has one broker of a cluster whose controllers are other processes"
+            )
         async with self._changing:
             if self._housekeeping is not None:
                 self._housekeeping.stop()
@@ -444,6 +511,20 @@ class Node:
         """
         async with self._changing, self.server.threads_held():
             yield
+
+
+def _check(config: BrokerConfig, brokers: int) -> None:
+    """Raises StartFailed for settings that are not served; of those without effect the log says so."""
+    try:
+        unserved.check(config)
+    except ConfigError as error:
+        raise StartFailed(str(error)) from error
+    if brokers > 1 and is_member(config):
+        raise StartFailed(
+            "process.roles=broker is one broker of a cluster: leave --brokers out, and start a process for each"
+        )
+    for warning in unserved.warnings(config):
+        log.warning("%s", warning)
 
 
 def _shut_down(cluster: Cluster, *, in_threads: bool) -> None:

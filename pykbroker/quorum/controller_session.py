@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from pykbroker.quorum.lifecycle import BrokerState, HeartbeatAnswer, NextAsk, RegistrationLifecycle
 from pykbroker.runtime.waits import Deferred, attempt
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.features import Features
     from pykbroker.metadata.image import Endpoint, MetadataImage
-    from pykbroker.quorum.observing import MetadataObserver, Nodes
+    from pykbroker.quorum.observing import MetadataObserver, Nodes, QuorumSettings
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.runtime.timers import Timer
     from pykbroker.wire.message import Message
@@ -57,7 +57,7 @@ class ControllerSession:
         observing: MetadataObserver,
         nodes: Nodes,
         runtime: Runtime,
-        config: Mapping[str, Any],
+        config: QuorumSettings,
         changed: Callable[[BrokerState], None],
     ) -> None:
         self._node = node
@@ -65,7 +65,8 @@ class ControllerSession:
         self._nodes = nodes
         self._runtime = runtime
         self._interval_ms = config["broker.heartbeat.interval.ms"]
-        self._limit_ms = config["broker.session.timeout.ms"] / 2
+        self._session_ms = config["broker.session.timeout.ms"]
+        self._limit_ms = self._session_ms / 2
         self._changed = changed
         deadline_ms = self._now_ms() + config["initial.broker.registration.timeout.ms"]
         self.lifecycle = RegistrationLifecycle(node.node_id, deadline_ms)
@@ -93,7 +94,7 @@ class ControllerSession:
 
     def begin_shutdown(self) -> None:
         """Have the controller move what the broker leads; the state is SHUTTING_DOWN when it may end."""
-        following = self.lifecycle.begin_shutdown()
+        following = self.lifecycle.begin_shutdown(self._now_ms() + self._session_ms)
         self._changed(self.lifecycle.state)
         if following is NextAsk.AT_ONCE:
             self._hasten()

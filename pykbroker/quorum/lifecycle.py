@@ -69,6 +69,7 @@ class RegistrationLifecycle:
         #: Why it has to end; empty where it may.
         self.reason = ""
         self._was_registered = False
+        self._give_up_ms = 0.0
 
     @property
     def is_registered(self) -> bool:
@@ -78,16 +79,21 @@ class RegistrationLifecycle:
     def wants_shutdown(self) -> bool:
         return self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN
 
-    def begin_shutdown(self) -> NextAsk:
-        """Begin a controlled shutdown; a broker that was never registered may end at once."""
+    def begin_shutdown(self, give_up_ms: float) -> NextAsk:
+        """Begin a controlled shutdown, which ends without the controllers if they do not answer after ``give_up_ms``, when they have fenced the
+        broker; one that was never registered may end at once.
+        """
         if not self.is_registered:
             self.state = BrokerState.SHUTTING_DOWN
             return NextAsk.NEVER
-        self.state = BrokerState.PENDING_CONTROLLED_SHUTDOWN
+        self.state, self._give_up_ms = BrokerState.PENDING_CONTROLLED_SHUTDOWN, give_up_ms
         return NextAsk.AT_ONCE
 
     def failed(self, why: str, now_ms: float) -> NextAsk:
         """There was no answer."""
+        if self.wants_shutdown and now_ms >= self._give_up_ms:
+            self.state = BrokerState.SHUTTING_DOWN
+            return NextAsk.NEVER
         if self._was_registered or now_ms < self._deadline_ms:
             return NextAsk.BACK_OFF
         return self._end(why)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
+from pykbroker.metadata.answers import Answers
 from pykbroker.metadata.ids import CLUSTER_METADATA_ID
 from pykbroker.metadata.names import CLUSTER_METADATA
 from pykbroker.metadata.replay import ReplayError
@@ -31,7 +32,7 @@ from pykbroker.wire.messages.fetch_snapshot import FetchSnapshotRequest, FetchSn
 if TYPE_CHECKING:
     from pykbroker.metadata.delta import MetadataDelta
     from pykbroker.metadata.image import MetadataImage
-    from pykbroker.metadata.source import Subscriber
+    from pykbroker.metadata.source import Readying, Subscriber
     from pykbroker.quorum.metadata_replica import MetadataReplica
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.runtime.slices import Steps
@@ -59,6 +60,12 @@ class Nodes(Protocol):
         ...
 
 
+class QuorumSettings(Protocol):
+    """The settings of a broker, by name."""
+
+    def __getitem__(self, name: str, /) -> Any: ...
+
+
 class Identity(NamedTuple):
     """Who this node is for the controllers: ``directory_id`` is that of the directory with the metadata log."""
 
@@ -79,12 +86,14 @@ class MetadataObserver:
         copy: MetadataReplica,
         nodes: Nodes,
         runtime: Runtime,
-        config: Mapping[str, Any],
+        config: QuorumSettings,
         failed: Callable[[str], None],
         *,
         static_voters: Sequence[int] | None = None,
     ) -> None:
         self.observer = observer
+        #: See ``MetadataSource``.
+        self.answers = Answers()
         self._identity = identity
         self._copy = copy
         self._nodes = nodes
@@ -109,8 +118,14 @@ class MetadataObserver:
         """The offset of the last record that the image has."""
         return self._copy.image.offset
 
-    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Call ``subscriber(image, delta)`` after each change of the image. Returns the function that ends it."""
+    @property
+    def image(self) -> MetadataImage:
+        """See ``MetadataSource``."""
+        return self._copy.image
+
+    def subscribe(self, subscriber: Subscriber, readying: Readying | None = None) -> Callable[[], None]:
+        """See ``MetadataSource``; what is seen is applied already, so nobody is asked to make ready."""
+        del readying
         self._subscribers.append(subscriber)
         return partial(self._subscribers.remove, subscriber)
 
@@ -299,6 +314,7 @@ class MetadataObserver:
         return not self._ended
 
     def _tell(self, delta: MetadataDelta) -> None:
+        self.answers.forget()
         for subscriber in list(self._subscribers):
             subscriber(self._copy.image, delta)
 

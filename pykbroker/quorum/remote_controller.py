@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pykbroker.runtime.waits import Deferred, attempt
 from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
@@ -14,15 +14,19 @@ from pykbroker.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirs
 if TYPE_CHECKING:
     from pykbroker.quorum.observing import MetadataObserver, Nodes
     from pykbroker.runtime.runtime import Runtime
+    from pykbroker.wire.message import Message
 
-    Answer = AllocateProducerIdsResponse | AlterPartitionResponse | AssignReplicasToDirsResponse
-
-R = TypeVar("R", bound="Answer")
+R = TypeVar("R", bound="Message")
 
 #: The pause before the leader is asked again, which may have another one by then.
 _PAUSE_MS = 50
 #: With the broker epochs of the ISR (KIP-903).
 _LOWEST_ALTER_PARTITION = 3
+
+
+def _of_the_whole(response: Any) -> int:
+    code: int = response.error_code
+    return code
 
 
 class RemoteController:
@@ -44,26 +48,23 @@ class RemoteController:
 
     def alter_partition(self, request: AlterPartitionRequest) -> Deferred[AlterPartitionResponse]:
         """See ``ControllerPort``."""
-        return self._ask(request, AlterPartitionResponse, _LOWEST_ALTER_PARTITION)
+        return self.ask(request, AlterPartitionResponse, _LOWEST_ALTER_PARTITION)
 
     def allocate_producer_ids(self, broker_id: int, *, broker_epoch: int | None = None) -> Deferred[range]:
         """See ``ControllerPort``."""
         epoch = self._broker_epoch() if broker_epoch is None else broker_epoch
-        answer = self._ask(AllocateProducerIdsRequest(broker_id, epoch), AllocateProducerIdsResponse)
+        answer = self.ask(AllocateProducerIdsRequest(broker_id, epoch), AllocateProducerIdsResponse)
         return answer.map(lambda block: range(block.producer_id_start, block.producer_id_start + block.producer_id_len))
 
     def assign_replicas_to_dirs(self, request: AssignReplicasToDirsRequest) -> Deferred[AssignReplicasToDirsResponse]:
         """See ``ControllerPort``."""
-        return self._ask(request, AssignReplicasToDirsResponse)
+        return self.ask(request, AssignReplicasToDirsResponse)
 
-    def _ask(
-        self,
-        request: AlterPartitionRequest | AllocateProducerIdsRequest | AssignReplicasToDirsRequest,
-        response: type[R],
-        lowest: int = 0,
+    def ask(
+        self, request: Message, response: type[R], lowest: int = 0, code_of: Callable[[Any], int] = _of_the_whole
     ) -> Deferred[R]:
         """The answer of the controller that leads. One that does not answer or leads no more is asked again, or the next one: what it did may
-        be done twice, which these requests bear. Fails with what the answer says of all of it, and with NETWORK_EXCEPTION.
+        be done twice, which these requests bear. Fails with what the answer says of all of it, by ``code_of``, and with NETWORK_EXCEPTION.
         """
         result: Deferred[R] = Deferred()
         deadline = self._runtime.clock.monotonic() + self._limit_ms / 1000
@@ -79,8 +80,8 @@ class RemoteController:
 
         def answered(done: Deferred[R]) -> None:
             error = done.error
-            if error is None and done.value.error_code:
-                error = KafkaError(error_code(done.value.error_code))
+            if error is None and (code := code_of(done.value)):
+                error = KafkaError(error_code(code))
             if error is None:
                 result.complete(done.value)
             elif isinstance(error, KafkaError) and error.code in _ELSEWHERE:

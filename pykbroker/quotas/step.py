@@ -8,14 +8,15 @@ records after it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from pykbroker.handlers.in_slices import in_slices, is_small
 from pykbroker.quotas.limits import Limit
 from pykbroker.quotas.mutations import CHARGED_APIS, milliseconds
 from pykbroker.quotas.request_time import ConnectionTime
 from pykbroker.quotas.usage import RateUsage, TokenUsage
-from pykbroker.runtime.waits import Deferred
+from pykbroker.runtime.waits import Deferred, as_wait
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.frames import FrameWriter
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pykbroker.handlers.contract import Answer
     from pykbroker.partitions.fetch_sessions import FetchSessions
     from pykbroker.runtime.clock import Clock
+    from pykbroker.runtime.slices import Work
     from pykbroker.security.context import RequestContext
     from pykbroker.share_partitions.manager import SharePartitions
     from pykbroker.wire.messages.fetch import FetchResponse
@@ -119,7 +121,8 @@ class _Measured:
             self._refused(error)
         self._handled_since(began)
         if isinstance(answer, Deferred):
-            later: Deferred[Any] = answer.map(self._measured_later).recover(KafkaError, self._refused)
+            measured = answer.chain(lambda response: as_wait(self._measured_later(response)))
+            later: Deferred[Any] = measured.recover(KafkaError, self._refused)
             later.when_abandoned = answer.abandon
             return later
         throttled: Answer = self._measured(answer)
@@ -145,7 +148,7 @@ class _Measured:
 
     def _measured(self, response: Any) -> Any:
         if self._ctx.api_key in _FETCHES:
-            return self._fetched(response)
+            return in_slices(self._broker, self._ctx, self._fetched(response))
         return self._throttled(response, self._wait_ms(response))
 
     def _refused(self, error: KafkaError) -> NoReturn:
@@ -168,17 +171,19 @@ class _Measured:
             throttle_ms = max(throttle_ms, outcome.throttle_time_ms)
         return throttle_ms
 
-    def _fetched(self, response: Any) -> Any:
+    def _fetched(self, response: Any) -> Work[Any]:
         """Whichever quota is reached, the answer has no records, and does not count."""
-        now, limit = milliseconds(self._clock), self._fetch
-        throttle_ms, size = self._wait_ms(response), 0
+        limit, size = self._fetch, 0
         if limit is not None:
-            size = _size(response, self._ctx.api_version)
+            size = yield from _size(response, self._ctx.api_version)
+        now = milliseconds(self._clock)
+        throttle_ms = self._wait_ms(response)
+        if limit is not None:
             throttle_ms = max(throttle_ms, self._usage.fetch.record(limit, size, now))
         if throttle_ms:
             if limit is not None:
                 self._usage.fetch.take_back(limit, size, now)
-            response = self._fetches().emptied(self._request, response)
+            response = yield from self._fetches().emptied(self._request, response)
         return self._throttled(response, throttle_ms)
 
     def _fetches(self) -> FetchSessions | SharePartitions:
@@ -197,8 +202,16 @@ class _Measured:
         self._ctx.connection.mute(throttle_ms)
 
 
-def _size(response: FetchResponse | ShareFetchResponse, version: int) -> int:
+def _size(response: FetchResponse | ShareFetchResponse, version: int) -> Generator[float, None, int]:
     """Bytes of the encoded response with its size field, without copying records."""
     out = FrameWriter()
-    response.encode(out, version)
+    write = None
+    if not is_small(response.responses):
+        from pykbroker.requests.large import sliced
+
+        write = sliced(response.API_KEY, "write")
+    if write is None:
+        response.encode(out, version)
+    else:
+        yield from write(out, response, version)
     return len(out) + sum(len(records) for _, records in out.cuts)

@@ -36,7 +36,7 @@ class Throttling:
         #: Use by broker; mutations are counted for the cluster.
         self.brokers: dict[int, BrokerUsage] = {}
         self.mutations = TokenUsage(self._limits[MUTATIONS], windows(cluster.config, "controller.quota"))
-        self._controller = cluster.local_controller
+        self._charge = cluster.local_controller.charge if cluster.governs else _charge_remotely
         self._client_mutations = ClientMutations(self.mutations, cluster.runtime.clock)
         self._step = ThrottleStep(self._of_broker, self.mutations, cluster.runtime.clock)
         self._is_in = False
@@ -53,7 +53,7 @@ class Throttling:
         """Remove the step: nobody is throttled any more."""
         if self._is_in:
             self._places.empty(Place.THROTTLE)
-            self._controller.charge(None)
+            self._charge(None)
             self._is_in = False
 
     def _put_in_or_take_out(self) -> None:
@@ -61,7 +61,7 @@ class Throttling:
             self.stop()
         elif not self._is_in:
             self._places.fill(Place.THROTTLE, through(self._step))
-            self._controller.charge(self._client_mutations)
+            self._charge(self._client_mutations)
             self._is_in = True
 
     def _of_broker(self, node_id: int) -> BrokerUsage:
@@ -73,6 +73,10 @@ class Throttling:
                 RateUsage(self._limits[TIME], self._windows, most_ms=self._windows.size_ms),
             )
         return usage
+
+
+def _charge_remotely(_: object) -> None:
+    """Mutations are charged where the controller is."""
 
 
 def windows(config: BrokerConfig, prefix: str) -> Windows:

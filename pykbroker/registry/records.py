@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple, TypeGuard
 
 from pykbroker.registry.attached import CONFIG_FIELDS, misshapen
 from pykbroker.registry.compatibility import LEVELS, NONE
-from pykbroker.registry.json_text import is_larger, loads
 from pykbroker.registry.schema import Schema, Version, compact
+from pykbroker.runtime.json_text import is_larger, loads
 
 _SCHEMA_MAGIC: Final = 1
 #: Those of keys of schemas that are known, the first that of early registries.

@@ -92,7 +92,9 @@ class Registry:
             await self._append(changes, state)
             stored = (await self.state()).version(made.subject, made.version, deleted=True)
             if stored is None or (stored.id, stored.schema) != (made.id, made.schema):
-                raise RegistryError(STORE, "Another schema registry has written meanwhile: ask again")
+                raise RegistryError(
+                    STORE, "Another schema registry has written, or the brokers were reset meanwhile: ask again"
+                )
             return made
 
     async def look_up(

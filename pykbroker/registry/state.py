@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -37,6 +38,8 @@ class RegistryState:
     def __init__(self, compatibility: str = DEFAULT_COMPATIBILITY) -> None:
         self._default = {"compatibilityLevel": compatibility}
         self._subjects: dict[str, dict[int, Version]] = {}
+        #: Their names in order, once they were asked for: to sort them each time would take long.
+        self._names: list[str] | None = None
         #: The newest version of subjects that were asked for it, until they change.
         self._latest: dict[str, Version] = {}
         #: By context and id, where a schema is registered, in the order of the registrations.
@@ -104,8 +107,11 @@ class RegistryState:
     def _put(self, key: SchemaKey, found: Version) -> None:
         self._forget(key)
         context = context_of(found.subject)
-        versions = self._subjects.setdefault(found.subject, {})
-        versions[found.version] = found
+        if found.subject not in self._subjects:
+            self._subjects[found.subject] = {}
+            if self._names is not None:
+                insort(self._names, found.subject)
+        self._subjects[found.subject][found.version] = found
         self._latest.pop(found.subject, None)
         self._places.setdefault((context, found.id), {})[key] = None
         self._ids.setdefault((context, found.schema), found.id)
@@ -122,6 +128,8 @@ class RegistryState:
         self._latest.pop(key.subject, None)
         if not self._subjects[key.subject]:
             del self._subjects[key.subject]
+            if self._names is not None:
+                del self._names[bisect_left(self._names, key.subject)]
         context = context_of(found.subject)
         places = self._places[context, found.id]
         del places[key]
@@ -178,7 +186,9 @@ class RegistryState:
 
     def names(self) -> list[str]:
         """All subjects in order, also those of which all versions are deleted."""
-        return sorted(self._subjects)
+        if self._names is None:
+            self._names = sorted(self._subjects)
+        return self._names.copy()
 
     def subjects(self) -> Iterator[tuple[str, bool]]:
         """All subjects, and whether all of their versions are deleted."""

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from importlib import import_module
 from io import BytesIO
 from typing import Any, Final, NamedTuple, cast
-from urllib.parse import quote
 
 from pykbroker.client.errors import ClientError
 from pykbroker.client.registry_client import RegistryClient, no_registry
+from pykbroker.http_deadline import quoted
 from pykbroker.lake.errors import LakeError
 from pykbroker.lake.values.conversion_error import ConversionError
 from pykbroker.lake.values.registry import collect_references, is_schema
@@ -95,7 +95,7 @@ def of_registry(client: RegistryClient) -> SchemaValues:
 
 def _path_of(subject: str, version: int) -> str:
     """The path of a subject's version, which others may refer to after it was deleted."""
-    return f"/subjects/{quote(subject, safe='')}/versions/{version}?deleted=true"
+    return f"/subjects/{quoted(subject)}/versions/{version}?deleted=true"
 
 
 def codec(source: SchemaSource, path: tuple[int, ...] = _FIRST) -> SchemaCodec:

@@ -15,6 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pykbroker.handlers.contract import CloseConnection, NotYet, again_when_ready
+from pykbroker.handlers.in_slices import IN_PLACE
 from pykbroker.runtime.waits import Deferred, as_wait
 from pykbroker.wire.apis import APIS
 from pykbroker.wire.errors import KafkaError, WireError
@@ -34,8 +35,6 @@ MOST_ELEMENTS = 1_000_000
 #: takes up to this many of memory until it is answered (``tests/handlers/test_longest_turn.py`` measures it).
 MOST_BYTES = 16 * 1024 * 1024
 MEMORY_OF_A_BYTE = 36
-#: The most things of a request with records that is handled at once, so that its frame need not be copied.
-_AT_ONCE = 400
 #: Partial collections after which a full one would come.
 _NEVER = 1 << 30
 #: The weight of decoding or encoding an element.
@@ -112,13 +111,13 @@ class LargeRequests:
         """The request, if its frame is large because of its records alone: it may be handled at once, and need not be copied. Else
         None. Raises CloseConnection if it is malformed.
         """
-        read = _sliced(api_key, "read")
+        read = sliced(api_key, "read")
         if read is None:
             return None
         elements = 0
         steps = read(frame, at, version)
         try:
-            while elements < _AT_ONCE:
+            while elements < IN_PLACE:
                 elements += next(steps)
         except StopIteration as ended:
             return ended.value[0]
@@ -231,7 +230,7 @@ def _finished(ctx: RequestContext, api: HandledApi, request: Any, done: Deferred
 
 def decoded(api_key: int, frame: Buffer, at: int, version: int) -> Generator[float, None, Any]:
     """The request whose body begins at ``at``. Raises CloseConnection if it is malformed or names too many things."""
-    read = _sliced(api_key, "read")
+    read = sliced(api_key, "read")
     elements = 0
     try:
         if read is None:
@@ -258,7 +257,7 @@ def encoded(ctx: RequestContext, response: Any) -> Work[Any]:
     api_key, version = ctx.api_key, ctx.api_version
     out = begin_response(api_key, version, ctx.correlation_id)
     own = getattr(response, "encode_in_slices", None)
-    write = _sliced(api_key, "write")
+    write = sliced(api_key, "write")
     if own is not None:
         yield from _weighed(own(out, version))
     elif write is not None and type(response) is APIS[api_key].response:
@@ -274,7 +273,7 @@ def _weighed(steps: Generator[int, None, None]) -> Generator[float, None, None]:
 
 
 @cache
-def _sliced(api_key: int, name: str) -> Callable[..., Generator[int, None, Any]] | None:
+def sliced(api_key: int, name: str) -> Callable[..., Generator[int, None, Any]] | None:
     """``read`` or ``write`` of an API in slices; None if it has no lists."""
     try:
         module = importlib.import_module(f"pykbroker.wire.sliced.{APIS[api_key].module}")

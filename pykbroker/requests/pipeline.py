@@ -1,6 +1,6 @@
 """The places around a handler, in one order, whoever fills them and whenever.
 
-decode -> authenticate -> MEASURE -> OBSERVE -> THROTTLE -> AUTHORISE -> AMEND -> INTERCEPT -> VALIDATE -> ADVERTISE -> handle -> encode
+decode -> authenticate -> MEASURE -> OBSERVE -> THROTTLE -> AUTHORISE -> AMEND -> INTERCEPT -> VALIDATE -> ADVERTISE -> FORWARD -> handle -> encode
 
 ``dispatcher.py`` decodes and encodes. Authentication has the connection's frames to itself before they reach the dispatcher
 (``authentication.py``). The places between are empty unless somebody fills them, and then cost nothing.
@@ -59,6 +59,8 @@ class Place(IntEnum):
     VALIDATE = 6
     #: The addresses of brokers in answers.
     ADVERTISE = 7
+    #: What another process answers, the controller.
+    FORWARD = 8
 
 
 class PlaceTakenError(RuntimeError):

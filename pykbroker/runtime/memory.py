@@ -67,7 +67,18 @@ class Account:
 class MemoryBudget:
     """See the module. All of it runs on the loop."""
 
-    __slots__ = ("_numbers", "decompressed", "limit", "received", "relieve", "unsent", "used", "waiting", "waits")
+    __slots__ = (
+        "_numbers",
+        "decompressed",
+        "limit",
+        "received",
+        "relieve",
+        "spare",
+        "unsent",
+        "used",
+        "waiting",
+        "waits",
+    )
 
     def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
         #: Bytes that all accounts together may hold.
@@ -79,6 +90,8 @@ class MemoryBudget:
         self.waits = 0
         #: Called when somebody begins to wait, to have others give back what they only keep.
         self.relieve: Callable[[], None] | None = None
+        #: A buffer that was given back while memory was short; of the budget again once it is used.
+        self.spare: memoryview | None = None
         self.received = Account(self)
         self.decompressed = Account(self)
         self.unsent = Account(self)
@@ -87,6 +100,18 @@ class MemoryBudget:
     def bound(self, limit: int, received: int) -> None:
         """Bound what all accounts together may hold, and what ``received`` may; 0 for the latter is no bound of its own."""
         self.limit, self.received.own_limit = limit, received
+
+    def keep_spare(self, buffer: memoryview | None) -> None:
+        """Keep a buffer that is given back for the next that receives as much, while memory is short; else keep none."""
+        self.spare = (buffer or self.spare) if self.is_short else None
+
+    def take_spare(self, size: int) -> memoryview | None:
+        """The buffer that was given back, if it has this size."""
+        spare = self.spare
+        if spare is None or len(spare) != size:
+            return None
+        self.spare = None
+        return spare
 
     @property
     def is_short(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Generator
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -79,9 +80,11 @@ class SharePartitions:
         led = self._led.get(key.group_id, {}).get(key)
         return None if led is None else led.share
 
-    def emptied(self, request: ShareFetchRequest, response: ShareFetchResponse) -> ShareFetchResponse:
-        """The answer to a throttled client, which has no records: they are available to all members at once. What became of acknowledgements
-        is told.
+    def emptied(
+        self, request: ShareFetchRequest, response: ShareFetchResponse
+    ) -> Generator[float, None, ShareFetchResponse]:
+        """The answer to a throttled client, in slices, which has no records: they are available to all members at once. What became of
+        acknowledgements is told.
         """
         group_id, member_id = request.group_id or "", request.member_id or ""
         of_group = self._led.get(group_id, {})
@@ -94,6 +97,7 @@ class SharePartitions:
                     ]
                     led.take_back(member_id, acquired)
                 told.records, told.acquired_records = b"", []
+                yield _RELEASE_WEIGHT
         return response
 
     @property

@@ -46,11 +46,21 @@ class _Work:
         self._under_way = 0
         self._changed = asyncio.Event()
         runtime.watch_threads(self._counted)
-        patience = Timers(SystemClock())
-        loop, now = asyncio.get_running_loop(), SystemClock().monotonic
-        patience.wake_by(lambda deadline: _wake(loop, patience, now, deadline))
-        runtime.wait_by(patience)
+        self._loop, self._patience = asyncio.get_running_loop(), Timers(SystemClock())
+        self._patience.wake_by(self._wake)
+        runtime.wait_by(self._patience)
         life.at_end(self._end)
+
+    def _wake(self, deadline: float) -> None:
+        self._loop.call_later(max(0.0, deadline - SystemClock().monotonic()), self._run_due)
+
+    def _run_due(self) -> None:
+        if self.life.over:
+            return
+        self._patience.run_due()
+        following = self._patience.next_deadline()
+        if following is not None:
+            self._wake(following)
 
     def _counted(self, offload: _Offload) -> _Offload:
         def counted(function: Callable[..., Any], *args: Any) -> Deferred[Any]:
@@ -66,7 +76,7 @@ class _Work:
         self._changed.set()
 
     def _end(self) -> None:
-        self.runtime.client_timers.wake_by(None)
+        self._patience.wake_by(None)
         self._changed.set()
 
     async def quiet(self) -> None:
@@ -110,16 +120,6 @@ class ManualTime:
             self.clock.advance(max(1, round((until - now) * 1000 + 0.499)))
             timers.run_due()
             await work.quiet()
-
-
-def _wake(loop: asyncio.AbstractEventLoop, timers: Timers, now: Callable[[], float], deadline: float) -> None:
-    def run() -> None:
-        timers.run_due()
-        following = timers.next_deadline()
-        if following is not None:
-            _wake(loop, timers, now, following)
-
-    loop.call_later(max(0.0, deadline - now()), run)
 
 
 def duration(text: str | float | None, units: dict[str, float]) -> int:

@@ -6,17 +6,18 @@ microseconds per request and some megabytes at most. Secrets are hidden (``redac
 
 from __future__ import annotations
 
-import copy
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from pykbroker.handlers.contract import CloseConnection, NotYet
-from pykbroker.runtime.waits import Deferred
-from pykbroker.steered.redaction import without_secrets
-from pykbroker.wire.apis import ApiKey
+from pykbroker.handlers.in_slices import around_a_handler, is_in_place
+from pykbroker.runtime.slices import at_once
+from pykbroker.runtime.waits import Deferred, as_wait
+from pykbroker.steered.redaction import copied, without_secrets
+from pykbroker.wire.apis import ApiKey, response_class
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.headers import decode_request_header
 from pykbroker.wire.message import Message, WireStruct
@@ -24,6 +25,7 @@ from pykbroker.wire.message import Message, WireStruct
 if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.handlers.contract import Answer
+    from pykbroker.runtime.slices import Steps, Work
     from pykbroker.security.context import Peer, RequestContext
 
 #: Kafka's names of the APIs: ``Produce``, ``ApiVersions``, ``AddOffsetsToTxn``.
@@ -35,6 +37,8 @@ KEPT_RECORD_BYTES: Final = 4096
 #: The most requests, and the most structs in them and their answers (topics, partitions, members ...).
 MOST_REQUESTS: Final = 1000
 MOST_STRUCTS: Final = 50_000
+#: The weight of a struct that is looked at.
+_WEIGHT: Final = 0.6
 
 
 @dataclass(slots=True, eq=False)
@@ -122,53 +126,64 @@ class RequestLog:
         return iter(list(self._kept))
 
     def __call__(self, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer], /) -> Answer:
-        clock = broker.runtime.clock
+        work = self._logged(broker, ctx, request, proceed)
+        if ctx.api_key == ApiKey.PRODUCE and is_in_place(request):
+            return at_once(work)
+        return around_a_handler(broker, ctx, work)
+
+    def _logged(self, broker: Broker, ctx: RequestContext, request: Any, proceed: Callable[[], Answer]) -> Work[Any]:
+        clock, run = broker.runtime.clock, broker.runtime.slices.run
         peer = ctx.connection
         client = f"{ctx.client_host}:{peer.port}" if peer is not None else ctx.client_host
         again = self._put_off.pop((client, ctx.correlation_id), None)
-        noted, began = again or (self._note(broker, ctx, client, request), clock.monotonic())
+        noted, began = again or ((yield from self._note(broker, ctx, client, request)), clock.monotonic())
 
-        def answered(response: Message | None) -> None:
+        def answered(response: Any) -> Generator[float, None, Any]:
             noted.took_ms = (clock.monotonic() - began) * 1000
-            noted.response = without_secrets(without_records(response))
-            self._grow(noted, _walk(response, None, None))
+            kept = yield from without_records(response)
+            noted.response = yield from without_secrets(_plain(kept))
+            self._grow(noted, (yield from _weigh(response)))  # one that is kept for all clients weighs nothing more
+            return response
 
-        def failed(error: KafkaError) -> None:
+        def failed(error: KafkaError) -> NoReturn:
             noted.took_ms = (clock.monotonic() - began) * 1000
             noted.error = ErrorCode(error.code)
+            raise error
 
-        def closed(error: CloseConnection) -> None:
+        def closed(error: CloseConnection) -> NoReturn:
             noted.took_ms = (clock.monotonic() - began) * 1000
             noted.closed = str(error)
             self._recorded_error = error
+            raise error
 
         try:
-            answer = proceed()
-        except NotYet:
+            answer: Any = proceed()
+        except NotYet as error:
             self._put_off[client, ctx.correlation_id] = noted, began
-            raise
+            if not ctx.in_slices:
+                raise
+            return error.until.settled().chain(lambda _: as_wait(run(self._logged(broker, ctx, request, proceed))))
         except KafkaError as error:
             failed(error)
-            raise
         except CloseConnection as error:
             closed(error)
-            raise
-        if isinstance(answer, Deferred):
-            # A branch beside the answer itself, which the connection gets unchanged.
-            over = answer.map(answered).recover(KafkaError, failed).recover(CloseConnection, closed)
-            over.or_log("noting an answer")
-        else:
-            answered(answer)
-        return answer
+        if not isinstance(answer, Deferred):
+            return (yield from answered(answer))
+        # The answer leaves once it is noted: who has it finds it here.
+        later = answer.chain(lambda response: as_wait(run(answered(response))))
+        over: Deferred[Any] = later.recover(KafkaError, failed).recover(CloseConnection, closed)
+        over.when_abandoned = answer.abandon
+        return over
 
-    def _note(self, broker: Broker, ctx: RequestContext, client: str, request: Any) -> Request:
+    def _note(self, broker: Broker, ctx: RequestContext, client: str, request: Any) -> Generator[float, None, Request]:
+        kept = yield from without_records(request)
         noted = Request(
             *(API_NAMES[ctx.api_key], ctx.api_version, ctx.client_id, client, broker.node_id, ctx.correlation_id),
-            without_secrets(without_records(request)),
+            (yield from without_secrets(kept)),
             at_ms=broker.runtime.clock.now_ms(),
         )
         topics: set[str] = set()
-        weight = _walk(request, topics, broker.topic_name)
+        weight = yield from _weigh(request, topics, broker.topic_name)
         noted.topics = frozenset(topics)
         self._keep(noted, weight)
         return noted
@@ -250,22 +265,26 @@ def api_name(text: str) -> str:
     return name
 
 
-def without_records(message: Any) -> Any:
+def without_records(message: Any) -> Generator[float, None, Any]:
     """The message, or a copy with only the first bytes of its records: their memory is reused after the request."""
     if message is None or message.API_KEY not in (ApiKey.PRODUCE, ApiKey.FETCH):
         return message
-    return _cut(message)
+    return (yield from copied(message, _cut))
 
 
-def _cut(struct: WireStruct) -> WireStruct:
-    made = copy.copy(struct)
-    for name in struct.__slots__:
-        value = getattr(struct, name)
-        if name == "records":
-            setattr(made, name, None if value is None else _first_bytes(value))
-        elif isinstance(value, list) and value and isinstance(value[0], WireStruct):
-            setattr(made, name, [_cut(each) for each in value])
-    return made
+def _plain(response: Any) -> Any:
+    """The response as the class of its API, which one that is kept for all clients is not."""
+    if response is None:
+        return None
+    kind: Any = response_class(response.API_KEY)
+    return response if type(response) is kind else kind(*[getattr(response, name) for name in kind.__slots__])
+
+
+def _cut(struct: Any) -> Steps:
+    records = getattr(struct, "records", None)
+    if records is not None:
+        struct.records = _first_bytes(records)
+    yield from ()
 
 
 def _first_bytes(records: Any) -> bytes:
@@ -276,31 +295,45 @@ def _first_bytes(records: Any) -> bytes:
     return b""  # records in files are not read for the log
 
 
-def _walk(struct: Any, topics: set[str] | None, name_of: Callable[[bytes], str | None] | None) -> int:
-    """The number of structs; the names of topics in them are added to ``topics``."""
-    if struct is None:
+def _weigh(
+    message: Any, topics: set[str] | None = None, name_of: Callable[[bytes], str | None] | None = None
+) -> Generator[float, None, int]:
+    """The number of structs and of names of topics, which are added to ``topics``; more than are kept are not counted to the end."""
+    if message is None:
         return 0
-    count = 1
-    for name in struct.__slots__:
-        value = getattr(struct, name)
-        if topics is not None:
-            _note_topic(name, value, topics, name_of)
-        if type(value) is list and value and isinstance(value[0], WireStruct):
-            count += sum(_walk(each, topics, name_of) for each in value)
-            if topics is not None and "topic" in name:
-                topics.update(each.name for each in value if getattr(each, "name", None))
+    count = 0
+    parts: list[tuple[str, Iterator[Any]]] = [("", iter([message]))]
+    while parts and count <= MOST_STRUCTS:
+        field_name, structs = parts[-1]
+        struct = next(structs, None)
+        if struct is None:
+            parts.pop()
+            continue
+        count += 1
+        if topics is not None and "topic" in field_name and getattr(struct, "name", None):
+            topics.add(struct.name)
+        for name in struct.__slots__:
+            value = getattr(struct, name)
+            if type(value) is list and value and isinstance(value[0], WireStruct):
+                parts.append((name, iter(value)))
+            elif topics is not None and "topic" in name:
+                count += _note_topics(name, value, topics, name_of)
+        yield _WEIGHT
     return count
 
 
-def _note_topic(name: str, value: Any, topics: set[str], name_of: Callable[[bytes], str | None] | None) -> None:
+def _note_topics(name: str, value: Any, topics: set[str], name_of: Callable[[bytes], str | None] | None) -> int:
+    """Adds the topic or the topics that a field names; returns the number of those in a list."""
     if name in ("topic", "topic_name") and value and isinstance(value, str):
         topics.add(value)
     elif name == "topic_id" and isinstance(value, bytes) and any(value) and name_of is not None:
         known = name_of(value)
         if known is not None:
             topics.add(known)
-    elif "topic" in name and type(value) is list and value and isinstance(value[0], str):
-        topics.update(value)
+    elif type(value) is list and value and isinstance(value[0], str):
+        topics.update(value[:MOST_STRUCTS])
+        return len(value)
+    return 0
 
 
 def _error_codes(struct: Any) -> Iterator[int]:

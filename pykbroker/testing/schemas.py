@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Final
-from urllib.parse import quote
 
 from pykbroker.client.registry_client import RegistryClient
+from pykbroker.http_deadline import quoted
 
 _TIMEOUT_S: Final = 60.0
 #: The type of a schema that a registry's answer leaves out.
@@ -48,7 +48,7 @@ class Schemas:
         text = schema if isinstance(schema, str) else json.dumps(schema)
         named = [{"name": name, "subject": other, "version": version} for name, other, version in references]
         body = {"schema": text, "schemaType": type.upper(), "references": named}
-        return int(self._client.ask("POST", f"/subjects/{quote(subject, safe='')}/versions", body)["id"])
+        return int(self._client.ask("POST", f"/subjects/{quoted(subject)}/versions", body)["id"])
 
     def subjects(self) -> list[str]:
         """The subjects with a version that is not deleted, sorted."""
@@ -56,7 +56,7 @@ class Schemas:
 
     def get(self, subject: str, version: int | str = "latest") -> SubjectVersion:
         """A version of a subject."""
-        found = self._client.ask("GET", f"/subjects/{quote(subject, safe='')}/versions/{version}")
+        found = self._client.ask("GET", f"/subjects/{quoted(subject)}/versions/{version}")
         return SubjectVersion(
             found["subject"],
             found["version"],

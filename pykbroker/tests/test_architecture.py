@@ -309,7 +309,13 @@ def test_a_task_awaits_the_brokers_in_one_place() -> None:
     found = {name for name, path in modules().items() if any(called(parsed(path), "create_future", "Future"))}
     assert found == MAKERS_OF_FUTURES.keys()
     awaits = {name for name, path in modules().items() if "awaited" in set(called(parsed(path), "awaited"))}
-    assert awaits == {"process.life", "process.node", "process.single_brokers", "http.metrics.scrape"}
+    assert awaits == {
+        "process.joining",
+        "process.life",
+        "process.node",
+        "process.single_brokers",
+        "http.metrics.scrape",
+    }
 
 
 def test_coordinators_are_asked_in_one_way() -> None:

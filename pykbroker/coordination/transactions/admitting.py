@@ -34,7 +34,11 @@ _NOT_NOW = (
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
+    ErrorCode.NETWORK_EXCEPTION,
 )
+
+
+_ENDED = Refusal(ErrorCode.INVALID_TXN_STATE, "Record was not part of an ongoing transaction")
 
 
 class Dialect(NamedTuple):
@@ -69,11 +73,30 @@ def admit(
     none_refused: Refusals = {}
     if dialect.adds:
         added = attempt(host.transaction_port.add, transactional_id, producer, requested)
-        return added.map(lambda _: none_refused).recover(KafkaError, refused)
-    codes = attempt(host.transaction_port.verify, transactional_id, producer, requested)
-    return codes.map(lambda found: {each: _refusal_of(code, dialect) for each, code in found.items() if code}).recover(
-        KafkaError, refused
-    )
+        answer = added.map(lambda _: none_refused)
+    else:
+        codes = attempt(host.transaction_port.verify, transactional_id, producer, requested)
+        answer = codes.map(lambda found: {each: _refusal_of(code, dialect) for each, code in found.items() if code})
+    answer = answer.recover(KafkaError, refused)
+    return answer if answer.done else _guarded(answer, partitions, producer)
+
+
+def _guarded(
+    answer: Deferred[Refusals], partitions: Sequence[Partition], producer: tuple[int, int]
+) -> Deferred[Refusals]:
+    """The answer, unless a marker has come to a partition meanwhile, which ends the transaction that it is about."""
+    producer_id, epoch = producer
+    guards = {each: each.log.guard(producer_id) for each in partitions}
+
+    def check(refusals: Refusals) -> Refusals:
+        late = [
+            (each.topic, each.index)
+            for each, guard in guards.items()
+            if not each.log.unguard(producer_id, guard) and not each.log.has_open_transaction(producer_id, epoch)
+        ]
+        return dict.fromkeys(late, _ENDED) | refusals
+
+    return answer.map(check)
 
 
 def _refusal_of(code: ErrorCode, dialect: Dialect) -> Refusal:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote
 
+from pykbroker.http_deadline import quoted
 from pykbroker.steered.refusal import VerbRefused
 
 if TYPE_CHECKING:
@@ -38,16 +38,16 @@ async def subjects(console: Console, call: ConsoleCall) -> dict[str, Any]:
 async def subject(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Return the numbers of a subject's versions, and the compatibility that holds for it. Raises VerbRefused."""
     registry, principal, name = _registry(console), console.brokers.principal, call.text("subject", most=_NAME)
-    quoted = quote(name, safe="")
-    versions = _list(await registry.ask(f"/subjects/{quoted}/versions", principal), int)
-    config = _object(await registry.ask(f"/config/{quoted}", principal, {"defaultToGlobal": "true"}))
+    path = quoted(name)
+    versions = _list(await registry.ask(f"/subjects/{path}/versions", principal), int)
+    config = _object(await registry.ask(f"/config/{path}", principal, {"defaultToGlobal": "true"}))
     return {"subject": name, "versions": versions, "compatibility": str(config.get("compatibilityLevel"))[:_NAME]}
 
 
 async def version(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Return a version of a subject: its schema, which other versions have the same, and the ids of schemas that refer to it."""
     registry, principal, name = _registry(console), console.brokers.principal, call.text("subject", most=_NAME)
-    path = f"/subjects/{quote(name, safe='')}/versions/{call.whole('version', least=1, most=_LARGEST_ID)}"
+    path = f"/subjects/{quoted(name)}/versions/{call.whole('version', least=1, most=_LARGEST_ID)}"
     found = _object(await registry.ask(path, principal))
     number, text, kind = found.get("id"), found.get("schema"), found.get("schemaType", "AVRO")
     if not isinstance(number, int) or not isinstance(text, str) or not isinstance(kind, str):

@@ -177,7 +177,7 @@ class BrokerCollector:
         page.add(ACTIVE, len(active))
         page.add(FENCED, len(image.brokers) - len(active))
         page.add(TOPICS, len(image.topics))
-        own_stores = cluster.local_controller.own_stores
+        own_stores = cluster.local_controller.own_stores if cluster.governs else None
         page.add(UNCLEAN, 0 if own_stores is None else own_stores.partition_log.unclean_elections)
         page.add(ISR_SHRINKS, self._shrinks)
         page.add(ISR_EXPANDS, self._expands)
@@ -188,7 +188,7 @@ class BrokerCollector:
     def _partitions(self, cluster: Cluster, page: Page) -> Steps:
         sums = _Sums(MinInSync(cluster))
         partitions = list(cluster.partitions())
-        followers = [*cluster.brokers.values()] if cluster.peers is not None else []
+        followers = [each for each in cluster.brokers.values() if each.store.replication is not None]
         for number, each in enumerate(partitions):
             sums.add(each)
             for broker in followers:

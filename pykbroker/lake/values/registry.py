@@ -6,22 +6,17 @@ counts as that: a record is never quarantined because of a fault that passes, or
 
 from __future__ import annotations
 
-import base64
 import json
 import time
 from collections.abc import Callable, Mapping
-from http.client import HTTPException, IncompleteRead
 from ssl import SSLCertVerificationError
 from typing import Any
-from urllib.error import HTTPError, URLError
-from urllib.parse import quote, unquote, urlsplit, urlunsplit
-from urllib.request import HTTPRedirectHandler, Request
 
-from pykbroker.http_deadline import opener_with_deadline
+from pykbroker.http_deadline import HttpAnswer, RegistrySite, quoted
 from pykbroker.lake.errors import LakeError
 
 _TIMEOUT_S = 30.0
-_NOT_FOUND = 404
+_OK, _NOT_FOUND = 200, 404
 _NONE_SUCH = (40401, 40402, 40403)
 """A registry's codes for a subject, a version and a schema that it does not have. Another 404 comes from a wrong URL or from a proxy."""
 _REDIRECTS = (301, 302, 303, 307, 308)
@@ -61,13 +56,6 @@ class _Passing(Exception):
         self.wait_s = wait_s
 
 
-class _RedirectsAsAnswers(HTTPRedirectHandler):
-    """A redirect is an answer like another: urllib would send user and password to whatever host it names."""
-
-    def redirect_request(self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Request | None:
-        return None
-
-
 class SchemaRegistry:
     """A registry, by its URL, which may include a user and a password. Raises LakeError if it is no URL.
 
@@ -81,17 +69,11 @@ class SchemaRegistry:
         timeout_s: float = _TIMEOUT_S,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise LakeError(f"{url!r} is no URL of a schema registry; write it as http://127.0.0.1:8081.")
-        host = parts.netloc.rpartition("@")[2]
-        self.url = urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
-        self._timeout_s, self._pause = timeout_s, pause
-        self._open = opener_with_deadline(_RedirectsAsAnswers()).open
-        self._headers = {"Accept": "application/vnd.schemaregistry.v1+json"}
-        if parts.username is not None:
-            user = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
-            self._headers["Authorization"] = f"Basic {base64.b64encode(user).decode()}"
+        try:
+            self._site = RegistrySite(url, timeout_s, _MOST_BYTES)
+        except ValueError as error:
+            raise LakeError(str(error)) from None
+        self.url, self._pause = self._site.url, pause
 
     def schema(self, number: int) -> dict[str, Any] | None:
         """``{"type": "AVRO", "text": ..., "references": {name: text}}``; None if the registry has no such schema.
@@ -106,7 +88,7 @@ class SchemaRegistry:
         return {"type": found.get("schemaType", "AVRO"), "text": found["schema"], "references": references}
 
     def _version(self, subject: str, version: int) -> dict[str, Any]:
-        path = f"subjects/{quote(subject, safe='')}/versions/{version}"
+        path = f"subjects/{quoted(subject)}/versions/{version}"
         found = self._get(path) or self._get(f"{path}?deleted=true")  # deleted ones are kept for those that need them
         if found is None:
             raise LakeError(
@@ -131,42 +113,34 @@ class SchemaRegistry:
 
     def _fetched(self, path: str) -> dict[str, Any] | None:
         """One request. Raises _Passing if it may be repeated."""
-        request = Request(f"{self.url}/{path}", headers=self._headers)  # noqa: S310 - checked above
         try:
-            with self._open(request, timeout=self._timeout_s) as answer:
-                content = answer.read(_MOST_BYTES + 1)
-                if answer.length and len(content) <= _MOST_BYTES:  # such a `read` does not miss what was announced
-                    raise IncompleteRead(content, answer.length)
-        except HTTPError as error:
-            self._refused(path, error)
-            return None
-        except (URLError, OSError, HTTPException) as error:
+            answer = self._site.ask(f"/{path}")
+        except OSError as error:
             said = f"The registry {self.url} did not answer: {error}."
-            if isinstance(getattr(error, "reason", None), SSLCertVerificationError):
+            if isinstance(error, SSLCertVerificationError):
                 raise LakeError(said) from None
             raise _Passing(said) from None
-        if len(content) > _MOST_BYTES:
+        if answer.status != _OK:
+            self._refused(path, answer)
+            return None
+        if len(answer.content) > _MOST_BYTES:
             raise LakeError(f"The registry {self.url} answered {path} with more than {_MOST_BYTES} bytes.")
-        return self._schema_in(path, content)
+        return self._schema_in(path, answer.content)
 
-    def _refused(self, path: str, error: HTTPError) -> None:
+    def _refused(self, path: str, answer: HttpAnswer) -> None:
         """Returns if the registry has no such schema. Raises _Passing or LakeError for any other answer."""
-        try:
-            with error:
-                content = error.read(500)
-        except (OSError, HTTPException):
-            content = b""
-        if error.code == _NOT_FOUND and _code(content) in _NONE_SUCH:
+        content, code = answer.content, answer.status
+        if code == _NOT_FOUND and _code(content) in _NONE_SUCH:
             return
-        said = f"The registry {self.url} answered {error.code} to {path}: {content[:_SHOWN].decode(errors='replace').strip()}"
-        if error.code in _REDIRECTS:
+        said = f"The registry {self.url} answered {code} to {path}: {content[:_SHOWN].decode(errors='replace').strip()}"
+        if code in _REDIRECTS:
             raise LakeError(
-                f"The registry {self.url} sends on to {error.headers.get('Location')!r}: give the URL where it is."
+                f"The registry {self.url} sends on to {answer.headers.get('Location')!r}: give the URL where it is."
             )
-        if error.code in _PASSING:
-            after = error.headers.get("Retry-After", "")
+        if code in _PASSING:
+            after = answer.headers.get("Retry-After", "")
             raise _Passing(f"{said.rstrip('.')}.", float(after) if after.isdecimal() else 0.0)
-        if error.code == _NOT_FOUND:
+        if code == _NOT_FOUND:
             said += " (no answer of a schema registry, which would name the error 40403: look whether the URL is the registry's)"
         raise LakeError(said)
 

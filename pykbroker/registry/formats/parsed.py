@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, Protocol
 
-from pykbroker.registry.json_text import DEEPEST, loads
+from pykbroker.runtime.json_text import DEEPEST, loads
 
 #: Bytes of a schema's text.
 LARGEST: Final = 1024 * 1024

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
-from urllib.parse import quote
 
+from pykbroker.http_deadline import quoted
 from pykbroker.registry.errors import subject_not_found
-from pykbroker.registry.json_text import loads
 from pykbroker.registry.rest import schemas, subjects
 from pykbroker.registry.rest.call import Call, unprocessable
 from pykbroker.registry.schema import AVRO
+from pykbroker.runtime.json_text import loads
 
 API: Final = "/apis/registry/v2"
 CREATE: Final = f"{API}/groups/default/artifacts"
@@ -27,7 +27,7 @@ KINDS: Final = (*_OBJECTS, "application/x-protobuf")
 
 def path_of(path: str, headers: Mapping[str, str]) -> str:
     """The path, with the artifact that a header names where one is made."""
-    return f"{path}/{quote(headers.get('X-Registry-ArtifactId', ''), safe='')}" if path.endswith(CREATE) else path
+    return f"{path}/{quoted(headers.get('X-Registry-ArtifactId', ''))}" if path.endswith(CREATE) else path
 
 
 def body_of(raw: bytes, headers: Mapping[str, str], kind: str) -> dict[str, Any]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.registry.attached import MOST_SAID, are_rules, is_metadata
 from pykbroker.registry.errors import TOO_LARGE, RegistryError, denied
-from pykbroker.registry.json_text import is_larger
 from pykbroker.registry.references import MOST_REFERENCES
 from pykbroker.registry.schema import Schema
 from pykbroker.registry.subjects import checked, normal
+from pykbroker.runtime.json_text import is_larger
 
 if TYPE_CHECKING:
     from pykbroker.registry.registry import Registry

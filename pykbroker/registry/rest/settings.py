@@ -8,10 +8,10 @@ from pykbroker.registry import deciding
 from pykbroker.registry.attached import CONFIG_FIELDS, MOST_SAID, misshapen
 from pykbroker.registry.compatibility import checked_level
 from pykbroker.registry.errors import NO_SUBJECT_CONFIG, NO_SUBJECT_MODE, TOO_LARGE, RegistryError
-from pykbroker.registry.json_text import is_larger
 from pykbroker.registry.rest.call import Call, unprocessable
 from pykbroker.registry.state import RegistryState
 from pykbroker.registry.subjects import checked, normal
+from pykbroker.runtime.json_text import is_larger
 
 
 def _subject(call: Call) -> str | None:

@@ -334,6 +334,14 @@ class Log(LogState):
         entry = self.producers.entries.get(producer_id)
         return entry is not None and entry.txn_first_offset >= 0 and epoch in (None, entry.epoch)
 
+    def guard(self, producer_id: int) -> object:
+        """What stands for a question to the coordinator about this producer's transaction, for ``unguard`` with the answer."""
+        return self.producers.guards.setdefault(producer_id, object())
+
+    def unguard(self, producer_id: int, guard: object) -> bool:
+        """Whether no marker of the producer has come since its ``guard`` was made."""
+        return self.producers.guards.pop(producer_id, None) is guard
+
     def epoch_at(self, offset: int) -> int:
         """The leader epoch in which ``offset`` was (or would be) written; -1 if unknown."""
         return self.epochs.epoch_at(offset)

@@ -89,7 +89,7 @@ def next_sequence(sequence: int, count: int) -> int:
 class Producers:
     """State of all producers of a log up to ``end_offset``."""
 
-    __slots__ = ("end_offset", "entries", "first_unstable_offset", "open_txns", "uncommitted_ends")
+    __slots__ = ("end_offset", "entries", "first_unstable_offset", "guards", "open_txns", "uncommitted_ends")
 
     def __init__(self) -> None:
         self.entries: dict[int, ProducerEntry] = {}
@@ -99,6 +99,8 @@ class Producers:
         self.first_unstable_offset: int | None = None
         #: Offset of an uncommitted marker -> first offset of its transaction, in the order of markers.
         self.uncommitted_ends: dict[int, int] = {}
+        #: By producer id, what stands for a question whether the partition is in the producer's transaction; any marker takes it away.
+        self.guards: dict[int, object] = {}
         self.end_offset = 0
 
     def _transactions_changed(self) -> None:
@@ -203,6 +205,8 @@ class Producers:
 
     def _note_marker(self, header: BatchHeader, marker: EndTxnMarker) -> None:
         producer_id, epoch = header.producer_id, header.producer_epoch
+        if self.guards:
+            self.guards.pop(producer_id, None)
         entry = self.entries.get(producer_id)
         if entry is None:
             entry = self.entries[producer_id] = ProducerEntry(producer_id, epoch)
@@ -239,6 +243,7 @@ class Producers:
         self.entries.clear()
         self.open_txns.clear()
         self.uncommitted_ends.clear()
+        self.guards.clear()
         self._transactions_changed()
         self.end_offset = end_offset
 

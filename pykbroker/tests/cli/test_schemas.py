@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -66,6 +67,12 @@ def test_references(run: Run, url: str, tmp_path: Path) -> None:
     [
         (("show", "s", "-r", "ftp://x"), 2, "is no URL of a schema registry"),
         (("show", "s", "-r", "http://127.0.0.1:1"), 3, "cannot be asked"),
+        (("show", "s", "-r", "http://127.0.0.1:99999"), 2, "is no URL of a schema registry"),
+        (("show", "s", "-r", "http://127.0.0.1:port"), 2, "is no URL of a schema registry"),
+        (("show", "s", "-r", "http://[::1"), 2, "is no URL of a schema registry"),
+        (("show", "s", "-r", "http://a b"), 2, "is no URL of a schema registry"),
+        (("show", "s", "-r", "http://127.0.0.1:1/\x1b"), 2, "is no URL of a schema registry"),
+        (("show", "s", "-r", f"http://{'a' * 70}:1"), 3, "cannot be asked"),
         (("register", "s", "file.txt", "-r", "http://127.0.0.1:1"), 2, "give --type"),
         (("register", "s", "nowhere.avsc", "-r", "http://127.0.0.1:1"), 1, "cannot be read"),
     ],
@@ -73,6 +80,18 @@ def test_references(run: Run, url: str, tmp_path: Path) -> None:
 def test_what_cannot_be_is_said(run: Run, words: tuple[str, ...], status: int, said: str) -> None:
     result = run("schemas", *words)
     assert (result.status, said in result.err) == (status, True), result.err
+
+
+@pytest.mark.parametrize(
+    "words", [("show", "NAME"), ("show", "s", "--version", "NAME"), ("delete", "NAME"), ("diff", "NAME", "1")]
+)
+@pytest.mark.parametrize("name", ["\udcff", "\x1b[31m", "../..", "a/b?c#d", "%2F"], ids=ascii)
+def test_a_name_of_any_bytes_is_looked_for(run: Run, url: str, words: tuple[str, ...], name: str) -> None:
+    result = run("schemas", *(name if each == "NAME" else each for each in words), "-r", url)
+    assert (result.status, "refuses this (40" in result.err or "refuses this (42" in result.err) == (1, True), (
+        result.err
+    )
+    assert "\x1b" not in result.err
 
 
 ANSWERS = [
@@ -134,6 +153,18 @@ def test_words_of_a_hostile_registry_are_escaped(
     assert "Traceback" not in result.err
     assert result.status in (0, 1)
     assert not any(each in result.out + result.err for each in "\x1b\x9b\u202e")
+
+
+def test_an_answer_that_is_cut_is_none(run: Run) -> None:
+    def answer(server: socket.socket) -> None:
+        with server.accept()[0] as client:
+            client.recv(4096)
+            client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n[1]")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=answer, args=(server,), daemon=True).start()
+        result = run("schemas", "delete", "s", "-r", f"http://127.0.0.1:{server.getsockname()[1]}")
+    assert (result.status, "cannot be asked: IncompleteRead" in result.err) == (3, True), result.err
 
 
 @pytest.mark.parametrize(("beginning", "piece"), ENDLESS)

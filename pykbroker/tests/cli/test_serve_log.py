@@ -207,7 +207,7 @@ def test_the_end_of_the_parent_ends_the_broker_and_its_folder(tmp_path: Path, mo
     ("given", "status", "told"),
     [
         ("process.roles=controller", 1, "process.roles=controller asks for a controller without a broker"),
-        ("process.roles=broker", 1, "whose controller is elsewhere, which is not served yet"),
+        ("process.roles=broker", 1, "set controller.quorum.bootstrap.servers=HOST:PORT"),
         ("controller.quorum.voters=1@a:9093,2@b:9093", 1, "asks for a quorum that is not this node 1 alone"),
         ("controller.quorum.voters=7@localhost:9093", 1, "asks for a quorum that is not this node 1 alone"),
     ],

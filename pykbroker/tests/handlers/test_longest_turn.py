@@ -20,12 +20,16 @@ from pykbroker.faults.fault import Fault
 from pykbroker.faults.injector import Injector
 from pykbroker.handlers.contract import CloseConnection
 from pykbroker.handlers.table import SUPPORTED
-from pykbroker.requests.pipeline import Place
+from pykbroker.partitions.fetch_sessions import FetchSession
+from pykbroker.quotas.throttling import Throttling
+from pykbroker.requests.pipeline import Place, through
 from pykbroker.runtime.waits import Deferred
 from pykbroker.security.acl import ALLOW, Acl
 from pykbroker.security.authorizer import STANDARD_AUTHORIZER, Authorizer
+from pykbroker.security.context import RequestContext
 from pykbroker.security.operations import ALL, READ
 from pykbroker.security.resources import LITERAL, TOPIC
+from pykbroker.steered.request_log import RequestLog
 from pykbroker.storage.log.validate import Origin
 from pykbroker.tests.kit.cluster import GROUP_KEY, TRANSACTION_KEY, MemoryCluster
 from pykbroker.tests.kit.depth import of_depths
@@ -37,16 +41,22 @@ from pykbroker.wire.apis import APIS, ApiKey
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.message import Message
 from pykbroker.wire.messages import (
+    alter_client_quotas,
     consumer_group_heartbeat,
     describe_groups,
     fetch,
+    incremental_alter_configs,
     init_producer_id,
+    join_group,
+    leave_group,
+    list_groups,
     metadata,
     offset_commit,
     offset_fetch,
     share_acknowledge,
     share_fetch,
     share_group_heartbeat,
+    sync_group,
 )
 from pykbroker.wire.records import Record, encode_batch
 
@@ -89,6 +99,14 @@ def measured() -> Counted:
 def faulty() -> Counted:
     """One for injected errors: a second member of a group that joins waits for the first, which does not come back."""
     return _cluster()
+
+
+@pytest.fixture(scope="module")
+def noting() -> Counted:
+    """One with a request log."""
+    made = _cluster()
+    made.dispatcher.places.fill(Place.OBSERVE, through(RequestLog()))
+    return made
 
 
 def _cluster(groups: int = GROUPS, **settings: str) -> Counted:
@@ -251,6 +269,39 @@ def test_no_turn_is_long_under_a_fault(world: Counted, key: ApiKey, fault: dict[
         injector.clear()
 
 
+@pytest.mark.deep(but=6)
+@pytest.mark.parametrize("key", LARGE, ids=lambda key: key.name)
+def test_no_turn_is_long_where_requests_are_noted(noting: Counted, key: ApiKey) -> None:
+    assert _longest(noting, key)[0] <= MOST
+
+
+def test_a_large_answer_leaves_once_it_is_noted() -> None:
+    world, requests = MemoryCluster(), RequestLog()
+    ctx = RequestContext(int(ApiKey.LIST_GROUPS), 4, 1, "c", "h", "PLAINTEXT", "User:ANONYMOUS")
+    answer: Deferred[Any] = Deferred()
+    sent = requests(world.broker, ctx, list_groups.ListGroupsRequest(), lambda: answer)
+    assert isinstance(sent, Deferred)
+    answer.complete(list_groups.ListGroupsResponse(groups=[list_groups.ListedGroup("g")] * 2_000))
+    turns = 0
+    while not sent.done:
+        world.run_turn()
+        turns += 1
+    (noted,) = requests
+    assert turns > 1
+    assert noted.weight == 2_002
+
+
+def test_errors_in_an_answer_that_is_kept_for_all_clients_are_noted() -> None:
+    world, requests = MemoryCluster(2), RequestLog()
+    world.create(NewTopic("t", 2, 1))
+    world.dispatcher.places.fill(Place.OBSERVE, through(requests))
+    world.stop_broker(2)
+    request = metadata.MetadataRequest([metadata.MetadataRequestTopic(name="t")])
+    for _ in range(2):
+        world.ask(request, 9, broker=1)
+    assert [each.error_codes for each in requests] == 2 * [{ErrorCode.LEADER_NOT_AVAILABLE}]
+
+
 def test_an_answer_of_many_items_is_cut_off_in_slices(world: Counted) -> None:
     injector = Injector(world.dispatcher, lambda: world.cluster)
     injector.add(Fault("Metadata", truncate=100))
@@ -338,52 +389,173 @@ def test_no_turn_is_long_where_a_group_has_many_offsets(version: int) -> None:
     assert 0 < world.longest < MOST // 2
 
 
-def test_no_turn_is_long_where_a_fetch_session_has_many_partitions() -> None:
-    """It is opened, waits and is told of an append, answers all that has records, and drops all but one."""
-    world, count = Counted(), of_depths(2000, 4000, 9000)
-    world.create(NewTopic("wide", count, 1))
-    for index in range(count):
-        _ = world.partition("wide", index).log
+class WideTopic(Counted):
+    """A cluster with a topic of many partitions, all logs open, that are fetched in a session."""
 
-    world.counts = True
+    def __init__(self) -> None:
+        super().__init__()
+        self.width = of_depths(2000, 4000, 9000)
+        self.create(NewTopic("wide", self.width, 1))
+        for index in range(self.width):
+            _ = self.partition("wide", index).log
+        self.counts = True
 
-    def fetches(offset: int, **fields: Any) -> Deferred[Any]:
-        world.longest = 0
-        partitions = [fetch.FetchPartition(index, fetch_offset=offset) for index in range(count)]
+    def fetches(self, offset: int, **fields: Any) -> Deferred[Any]:
+        """Fetch all partitions, or with an offset below 0 what the session has."""
+        self.longest = 0
+        partitions = [fetch.FetchPartition(index, fetch_offset=offset) for index in range(self.width)]
         topics = [fetch.FetchTopic("wide", partitions=partitions)] if offset >= 0 else []
-        return world.post(
+        return self.post(
             fetch.FetchRequest(max_wait_ms=10_000, min_bytes=1, max_bytes=1 << 20, topics=topics, **fields), 11
         )
 
-    def appends(index: int) -> None:
+    def appends(self, index: int) -> None:
         batch = bytearray(encode_batch([Record(timestamp=1_700_000_000_000, value=bytes(10))]))
-        world.partition("wide", index).append(batch, now_ms=1_700_000_000_000, origin=Origin.CLIENT)
+        self.partition("wide", index).append(batch, now_ms=1_700_000_000_000, origin=Origin.CLIENT)
 
-    def turns_until(is_over: Callable[[], bool]) -> int:
+    def turns_until(self, is_over: Callable[[], bool]) -> int:
+        """The longest turn since the fetch."""
         while not is_over():
-            world.run_turn()
-        return world.longest
+            self.run_turn()
+        return self.longest
 
-    opened = fetches(0, session_epoch=0)
-    assert (
-        0
-        < turns_until(lambda: bool(world.partition("wide", 0).watchers) and not len(world.cluster.runtime.slices))
-        < MOST
-    )
-    (session,) = world.broker.fetch_sessions._sessions.values()
-    assert len(session.items) == count
+    @property
+    def session(self) -> FetchSession:
+        (session,) = self.broker.fetch_sessions._sessions.values()
+        return session
+
+    @property
+    def watched(self) -> int:
+        """How many partitions are watched."""
+        return sum(len(self.partition("wide", index).watchers) for index in range(self.width))
+
+
+def test_no_turn_is_long_where_a_fetch_session_has_many_partitions() -> None:
+    """It is opened, waits and is told of an append, answers all that has records, and drops all but two."""
+    world = WideTopic()
+    opened = world.fetches(0, session_epoch=0)
+    is_waiting = world.turns_until(lambda: world.watched == world.width and not len(world.cluster.runtime.slices))
+    assert 0 < is_waiting < MOST
+    session = world.session
+    assert len(session.items) == world.width
     assert not opened.done
-    appends(count - 1)
-    assert turns_until(lambda: opened.done) < MOST
-    for index in range(count):
-        appends(index)
-    full = fetches(-1, session_id=session.id, session_epoch=1)
-    assert turns_until(lambda: full.done) < MOST
+    world.appends(world.width - 1)
+    assert world.turns_until(lambda: opened.done) < MOST
+    for index in range(world.width):
+        world.appends(index)
+    full = world.fetches(-1, session_id=session.id, session_epoch=1)
+    assert world.turns_until(lambda: full.done) < MOST
     assert {item.sent_high_watermark for item in session.items.values()} == {1, 2}
-    forgotten = [fetch.ForgottenTopic("wide", partitions=list(range(1, count)))]
-    last = fetches(-1, session_id=session.id, session_epoch=2, forgotten_topics_data=forgotten)
-    assert turns_until(lambda: last.done) < MOST
-    assert len(session.items) == 1
+    forgotten = [fetch.ForgottenTopic("wide", partitions=list(range(2, world.width)))]
+    last = world.fetches(-1, session_id=session.id, session_epoch=2, forgotten_topics_data=forgotten)
+    assert world.turns_until(lambda: last.done) < MOST
+    assert len(session.items) == 2
+
+
+def test_no_turn_is_long_where_fetch_sessions_of_many_partitions_end() -> None:
+    """One gives way to another, one is closed by its client, and one by the broker."""
+    world = WideTopic()
+    world.appends(0)
+    first = world.fetches(0, session_epoch=0)
+    world.turns_until(lambda: first.done)
+    session = world.session
+    second = world.fetches(0, session_id=session.id, session_epoch=0)
+    assert world.turns_until(lambda: second.done and world.watched == world.width) < MOST
+    assert session.closed
+    ended = world.fetches(-1, session_id=world.session.id, session_epoch=-1)
+    assert 0 < world.watched < world.width
+    assert world.turns_until(lambda: ended.done and not world.watched) < MOST
+    third = world.fetches(0, session_epoch=0)
+    assert world.turns_until(lambda: third.done) < MOST
+    world.broker.fetch_sessions.close()
+    assert 0 < world.watched < world.width
+    assert world.turns_until(lambda: not world.watched) < MOST
+
+
+def test_no_turn_is_long_where_a_wide_topic_is_altered() -> None:
+    """Of two changes in a row the last one stands."""
+    world, count = Counted(), of_depths(2000, 4000, 9000)
+    world.create(NewTopic("wide", count, 1))
+    logs = [world.partition("wide", index).log for index in range(count)]
+
+    def alter(retention: str) -> Deferred[Any]:
+        config = incremental_alter_configs.AlterableConfig("retention.ms", 0, retention)
+        wide = incremental_alter_configs.AlterConfigsResource(2, "wide", [config])
+        return world.post(incremental_alter_configs.IncrementalAlterConfigsRequest([wide]), 1)
+
+    _ = alter("3000"), world.settle()
+    world.counts, world.longest = True, 0
+    first, second = alter("1000"), alter("2000")
+    assert len({log.config.retention_ms for log in logs}) > 1
+    while not (first.done and second.done and {log.config.retention_ms for log in logs} == {2000}):
+        world.run_turn()
+    assert world.longest < MOST
+
+
+def test_turns_of_a_classic_group_of_many_members() -> None:
+    """What a rebalance does at once grows with the members alone, and no further: some seven milliseconds for 1,500."""
+    world, count = Counted(group_initial_rebalance_delay_ms="1000"), of_depths(300, 1_500, 3_000)
+    world.coordinator("g")
+    world.counts = True
+    subscribed = join_group.JoinGroupRequestProtocol("range", b"\0\0\0\0\0\1\0\1t\xff\xff\xff\xff")
+    most = 30_000 + 150 * count
+
+    def joins(*members: str) -> list[join_group.JoinGroupResponse]:
+        """What all are answered."""
+        answers = [
+            world.post(join_group.JoinGroupRequest("g", 30_000, 60_000, member, None, "consumer", [subscribed]), 3)
+            for member in members
+        ]
+        world.advance(1000)
+        for _ in range(20):
+            world.advance(1000)
+        while not all(answer.done for answer in answers):
+            world.run_turn()
+        return [MemoryCluster._decoded(world, int(ApiKey.JOIN_GROUP), 3, answer.value) for answer in answers]
+
+    def syncs(members: list[join_group.JoinGroupResponse]) -> None:
+        (leader,) = [each for each in members if each.members]
+        assert len(leader.members) == count
+        given = [sync_group.SyncGroupRequestAssignment(each.member_id, b"x" * 30) for each in members]
+        answers = [
+            world.post(
+                sync_group.SyncGroupRequest(
+                    "g", each.generation_id, each.member_id, assignments=given if each is leader else []
+                ),
+                3,
+            )
+            for each in members
+        ]
+        while not all(answer.done for answer in answers):
+            world.run_turn()
+
+    members = joins(*([""] * count))
+    syncs(members)
+    assert world.longest < most
+    members = joins(*(each.member_id for each in members))
+    syncs(members)
+    assert world.longest < most
+    leaving = [leave_group.MemberIdentity(each.member_id) for each in members]
+    _answered(world, leave_group.LeaveGroupRequest("g", members=leaving), 4)
+    assert world.longest < most
+
+
+def test_no_turn_is_long_where_the_answer_of_a_large_session_is_throttled() -> None:
+    """It is measured, and its partitions are ready again."""
+    world = WideTopic()
+    world.counts = False
+    world.cluster.metadata.subscribe(Throttling(world.cluster, world.dispatcher).changed)
+    limit = alter_client_quotas.OpData("consumer_byte_rate", 1, remove=False)
+    entry = alter_client_quotas.AlterClientQuotasRequestEntryData(
+        [alter_client_quotas.EntityData("user", "ANONYMOUS")], [limit]
+    )
+    world.ask(alter_client_quotas.AlterClientQuotasRequest([entry]), 1)
+    world.appends(0)
+    world.counts = True
+    answer = world.fetches(0, session_epoch=0)
+    assert world.turns_until(lambda: answer.done) < MOST
+    assert sum(map(len, answer.value)) < world.width
+    assert not len(world.broker.fetch_sessions)
 
 
 @pytest.mark.parametrize("kind", ["consumer", "share"])

@@ -6,6 +6,8 @@ import asyncio
 import gzip
 import json
 
+import pytest
+
 from pykbroker.http.api.table import ROUTES
 from pykbroker.http.console import router
 from pykbroker.tests.http.http_client import Asked, WithHttp, with_http
@@ -36,6 +38,15 @@ def test_large_bodies_are_parsed_as_small_ones_are() -> None:
         assert json.loads(record.text or "") == value
         for body in (b'{"topic": ' + b" " * 100_000, b'{"a": ' + b"[" * 100_000, b'"' + b"x" * 100_000 + b'"'):
             assert _answered(http, "POST", "/console/api/records/produce", body) == 400
+
+
+@pytest.mark.parametrize("more", [b"", b" " * 100_000], ids=["small", "large"])
+@pytest.mark.parametrize("number", [b"NaN", b"-Infinity", b"1e999"])
+def test_numbers_that_json_lacks_are_refused(number: bytes, more: bytes) -> None:
+    body = b'{"partitions": ' + number + b"}" + more
+    with with_http() as http:
+        answer = http.ask("/console/api/topics/create", method="POST", body=body, headers=_JSON)
+    assert (answer.status, "the body is no JSON: " in answer.json["title"]) == (400, True)
 
 
 def test_bodies_are_never_unpacked() -> None:

@@ -208,6 +208,7 @@ def test_pages_of_other_sites_change_nothing(client: Client) -> None:
     assert client.code("POST", "/subjects/s/versions", body, Origin="http://evil.example") == (403, 403)
     assert client.code("POST", "/subjects/s/versions", body, Content_Type="text/plain") == (415, 415)
     assert client.code("GET", "/subjects", Host="evil.example") == (421, 421)
+    assert client.code("GET", "http://evil.example/subjects") == (421, 421)  # as a proxy asks
 
 
 def test_a_protected_broker_has_a_token() -> None:

@@ -61,3 +61,41 @@ def test_a_crowd_is_served_in_turn(limit: int, seed: int) -> None:
             assert runtime.memory.used <= max(limit, 2 * MB) + CROWD * BLOCK
         served = [each.served for each in crowd]
         assert max(served) - min(served) <= 2
+
+
+def test_a_block_that_is_given_back_goes_to_the_next_that_waits() -> None:
+    """With its pages, which cost more than what is received into them. What the other had received is still there."""
+    runtime = Runtime(ManualClock(0), random.Random(1))
+    runtime.memory.limit = MB
+    shared = shared_block()
+    blocks, claims = [ReceiveBlock(shared) for _ in range(2)], [Claim(runtime) for _ in range(2)]
+    waits = []
+    for number, (block, claim) in enumerate(zip(blocks, claims, strict=True)):
+        block.view[:9] = b"%9d" % number
+        block.end = 9
+        block.keep(0, MB)
+        waits.append(claim.cover(block))
+    first, second = (block.view for block in blocks)
+    assert waits[0] is None
+    assert waits[1] is not None
+    blocks[0].emptied()
+    claims[0].settle(blocks[0])
+    assert waits[1].done
+    assert blocks[1].view is first
+    assert second is not first
+    assert bytes(blocks[1].view[: blocks[1].end]) == b"%9d" % 1
+    assert runtime.memory.spare is None
+    blocks[1].emptied()
+    claims[1].settle(blocks[1])  # nobody waits, and it is more than half of the memory: kept for the next
+    assert runtime.memory.spare is first
+    assert runtime.memory.used == 0
+    blocks[0].view[:9] = b"%9d" % 2
+    blocks[0].end = 9
+    blocks[0].keep(0, MB)
+    assert claims[0].cover(blocks[0]) is None
+    assert blocks[0].view is first
+    runtime.memory.limit = 80 * MB
+    blocks[0].emptied()
+    claims[0].settle(blocks[0])  # there is enough now: the connection keeps it
+    assert blocks[0].view is first
+    assert runtime.memory.spare is None

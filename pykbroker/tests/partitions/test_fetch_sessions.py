@@ -8,6 +8,7 @@ import pytest
 
 from pykbroker.partitions.fetch_sessions import FetchSessions
 from pykbroker.runtime.clock import ManualClock
+from pykbroker.runtime.runtime import Runtime
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 
@@ -18,7 +19,7 @@ ID = bytes(range(16))
 class World:
     def __init__(self, slots: int = 2) -> None:
         self.clock = ManualClock()
-        self.sessions = FetchSessions(self.clock, random.Random(1), slots=slots, eviction_ms=EVICTION_MS)
+        self.sessions = FetchSessions(Runtime(self.clock, random.Random(1)), slots=slots, eviction_ms=EVICTION_MS)
 
     def begin(
         self, session=None, *indexes: int, version: int = 13, forget: tuple[int, ...] = (), epoch: int | None = None

@@ -35,7 +35,7 @@ def test_from_the_start_to_the_end() -> None:
     assert (broker.heartbeat_answered(CAUGHT_UP, 0), broker.state) == (NextAsk.BACK_OFF, BrokerState.RECOVERY)
     broker.ready = True
     assert (broker.heartbeat_answered(UNFENCED, 0), broker.state) == (NextAsk.INTERVAL, BrokerState.RUNNING)
-    assert broker.begin_shutdown() is NextAsk.AT_ONCE
+    assert broker.begin_shutdown(DEADLINE) is NextAsk.AT_ONCE
     assert broker.wants_shutdown
     assert broker.heartbeat_answered(UNFENCED, 0) is NextAsk.BACK_OFF
     assert (broker.heartbeat_answered(SHUT_DOWN, 0), broker.state) == (NextAsk.NEVER, BrokerState.SHUTTING_DOWN)
@@ -44,7 +44,7 @@ def test_from_the_start_to_the_end() -> None:
 
 def test_a_broker_that_is_not_registered_may_end_at_once() -> None:
     broker = lifecycle()
-    assert broker.begin_shutdown() is NextAsk.NEVER
+    assert broker.begin_shutdown(DEADLINE) is NextAsk.NEVER
     assert broker.state is BrokerState.SHUTTING_DOWN
 
 
@@ -91,8 +91,17 @@ def test_a_registration_that_is_not_known_any_more_is_made_again(code: ErrorCode
     broker.heartbeat_answered(CAUGHT_UP, 0)
     broker.heartbeat_answered(UNFENCED, 0)
     assert (broker.epoch, broker.state) == (9, BrokerState.RUNNING)
-    broker.begin_shutdown()
+    broker.begin_shutdown(DEADLINE)
     assert broker.heartbeat_answered(HeartbeatAnswer(code), 0) is NextAsk.NEVER
+
+
+def test_a_shutdown_ends_without_controllers_that_answer_no_more() -> None:
+    broker = running()
+    broker.begin_shutdown(DEADLINE)
+    assert broker.failed("silence", DEADLINE - 1) is NextAsk.BACK_OFF
+    assert broker.wants_shutdown
+    assert broker.failed("silence", DEADLINE) is NextAsk.NEVER
+    assert (broker.state, broker.reason) == (BrokerState.SHUTTING_DOWN, "")
 
 
 def test_a_heartbeat_that_fails_is_repeated() -> None:

@@ -100,6 +100,7 @@ def test_a_start_and_a_start_after_compaction_see_the_same(acts: list[tuple[str,
     log = Log()
     for act in acts:
         log.act(act)
+        assert log.state.names() == sorted(name for name, _ in log.state.subjects())
     assert log.seen(replayed(log.records)) == log.seen()
     last = {key: number for number, (key, _) in enumerate(log.records)}
     compacted = [record for number, record in enumerate(log.records) if last[record[0]] == number]
@@ -185,6 +186,35 @@ def test_what_many_subjects_share_is_forgotten_at_the_cost_of_one() -> None:
         found = log.state.with_guid(guid)
         assert found is not None
         assert found.subject == f"s{subject + 1}"
+
+
+class Name(str):
+    """Counts comparisons."""
+
+    __slots__ = ()
+    compared = 0
+
+    def __lt__(self, other: str) -> bool:
+        Name.compared += 1
+        return super().__lt__(other)
+
+
+def test_names_are_sorted_once() -> None:
+    state = RegistryState()
+
+    def add(number: int) -> None:
+        name = Name(f"s{number * 7919 % 3000}")
+        state.replay((SchemaKey(name, 1), {"subject": name, "version": 1, "id": 1, "schema": '"int"'}))
+
+    for number in range(2999):
+        add(number)
+    assert len(state.names()) == 2999
+    Name.compared = 0
+    add(2999)
+    assert state.names() == sorted({f"s{number}" for number in range(3000)})
+    state.replay((SchemaKey("s5", 1), None))
+    assert "s5" not in state.names()
+    assert 0 < Name.compared < 50
 
 
 KINDS = ("SCHEMA", "CONFIG", "MODE", "DELETE_SUBJECT", "CLEAR_SUBJECT", "CONTEXT")

@@ -159,3 +159,16 @@ def test_a_stop_that_a_full_disk_refuses_leaves_no_work_for_advance() -> None:
             kafka.produce("t", "v", partition=partition)
         kafka.advance("1s")
         kafka.broker(2).stop()
+
+
+def test_what_is_left_of_a_life_is_not_done_after_it() -> None:
+    """Its data are given up: brokers that went on would take their log directories offline, and say so in the log."""
+    done: list[str] = []
+    with Kafka(clock="manual") as kafka:
+        life = kafka.node.lifetimes.current
+        assert life is not None
+        runtime = life.cluster.runtime
+        life.at_end(lambda: runtime.wake_queue.add(lambda: done.append("the end of a turn")))
+        life.at_end(lambda: runtime.client_timers.after(0, lambda: done.append("a deadline")) and None)
+        kafka.reset()
+    assert done == []

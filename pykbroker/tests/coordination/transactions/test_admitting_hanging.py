@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import pytest
 
+from pykbroker.coordination.transactions.admitting import Dialect, admit
+from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.kit.cluster import GROUP, MemoryCluster
 from pykbroker.tests.kit.transactions import Producer
 from pykbroker.wire.errors import ErrorCode
@@ -97,3 +99,36 @@ def test_an_administrator_ends_a_transaction_that_hangs(version):
     assert (found.last_stable_offset, found.high_watermark) == (2, 2)
     assert world.read() == []
     assert world.fetch("t", 0, 0, isolation=0).records != b""
+
+
+class LateAnswers:
+    """The port to a coordinator in another process, which verifies everything, and says so when the test wants."""
+
+    def __init__(self) -> None:
+        self.answer: Deferred[dict[tuple[str, int], ErrorCode]] = Deferred()
+
+    def verify(self, *_: object) -> Deferred[dict[tuple[str, int], ErrorCode]]:
+        return self.answer
+
+
+@pytest.mark.parametrize("meanwhile", [False, True])
+def test_a_marker_between_the_verification_and_the_batch(meanwhile, monkeypatch):
+    """What the coordinator said is about a transaction that the marker has ended: the batch would hang for ever."""
+    world = MemoryCluster()
+    world.topic()
+    port = LateAnswers()
+    monkeypatch.setitem(world.broker.__dict__, "transaction_port", port)
+    log = world.broker.partition("t", 0).log
+    producer = Producer(world, "tx", protocol=1).started()
+    dialect = Dialect(adds=False, knows_abortable=False)
+    admitted = admit(
+        world.broker, "tx", (producer.producer_id, producer.epoch), [world.broker.partition("t", 0)], dialect
+    )
+    if meanwhile:
+        marker = WritableTxnMarker(
+            producer.producer_id, producer.epoch, False, [WritableTxnMarkerTopic("t", [0])], coordinator_epoch=0
+        )
+        world.ask(WriteTxnMarkersRequest([marker]), 1)
+    port.answer.complete({})
+    assert [each.code for each in admitted.value.values()] == ([INVALID] if meanwhile else [])
+    assert not log.producers.guards

@@ -10,6 +10,7 @@ from pykbroker.registry.rest.apicurio import CREATE, KINDS, body_of, path_of
 
 def test_what_is_made_is_named_by_a_header() -> None:
     assert path_of(CREATE, {"X-Registry-ArtifactId": "a/b-value"}) == f"{CREATE}/a%2Fb-value"
+    assert path_of(CREATE, {"X-Registry-ArtifactId": "\udcff"}) == f"{CREATE}/%ED%B3%BF"  # a byte that is no text
     assert path_of("/subjects", {"X-Registry-ArtifactId": "a"}) == "/subjects"
 
 

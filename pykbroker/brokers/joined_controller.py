@@ -1,0 +1,148 @@
+"""The controller of a quorum that other processes are, as a broker and what is beside it in its process ask it.
+
+Clients' requests for changes do not come here: they are forwarded whole (``requests/forwarding.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pykbroker.controller.mutation_quotas import Charged
+from pykbroker.controller.topics import TopicResult
+from pykbroker.quorum.remote_controller import RemoteController
+from pykbroker.runtime.waits import Deferred
+from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
+from pykbroker.wire.messages import alter_configs
+from pykbroker.wire.messages import incremental_alter_configs as incremental
+from pykbroker.wire.messages.alter_configs import AlterConfigsResponse
+from pykbroker.wire.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from pykbroker.wire.messages.incremental_alter_configs import IncrementalAlterConfigsResponse
+
+if TYPE_CHECKING:
+    from pykbroker.controller.config_alterations import Alteration
+    from pykbroker.controller.mutation_quotas import ChargedClient
+    from pykbroker.controller.topics import NewTopic
+    from pykbroker.wire.message import Message
+
+_TIMEOUT_MS = 30_000
+
+
+class JoinedController(RemoteController):
+    """Part of ``ControllerPort``; the rest fails with INVALID_REQUEST."""
+
+    def create_topics(
+        self, topics: Sequence[NewTopic], *, validate_only: bool = False, client: ChargedClient | None = None
+    ) -> Deferred[Charged[list[TopicResult]]]:
+        """See ``ControllerPort``; it is the broker that is charged."""
+        del client
+        request = CreateTopicsRequest(
+            topics=[_creatable(each) for each in topics], timeout_ms=_TIMEOUT_MS, validate_only=validate_only
+        )
+        return self.ask(request, CreateTopicsResponse, code_of=_code_of_any).map(_results)
+
+    def alter_configs(
+        self, alterations: Sequence[Alteration], /, *, broker_id: int, validate_only: bool = False
+    ) -> Deferred[list[KafkaError | None]]:
+        """See ``ControllerPort``, for what the broker itself alters."""
+        del broker_id
+        request, response, _ = altering(alterations, validate_only=validate_only)
+        return self.ask(request, response, code_of=_code_of_any_resource).map(partial(altering_errors, alterations))
+
+    def cordon(self, broker_id: int, directories: Sequence[bytes], /) -> Deferred[None]:
+        """See ``ControllerPort``: heartbeats say it."""
+        del broker_id, directories
+        return Deferred.completed(None)
+
+    def __getattr__(self, name: str) -> Callable[..., Deferred[Any]]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return partial(_refuse, name)
+
+
+def _refuse(name: str, *_: Any, **__: Any) -> Deferred[Any]:
+    said = (
+        f"the controllers of this broker are other processes, which it does not ask for {name}: use a client of Kafka"
+    )
+    return Deferred.failed(KafkaError(ErrorCode.INVALID_REQUEST, said))
+
+
+def altering(
+    alterations: Sequence[Alteration], *, validate_only: bool
+) -> tuple[Message, type[AlterConfigsResponse | IncrementalAlterConfigsResponse], int]:
+    """The request for alterations of one kind, the class of its answer, and its version."""
+    if any(each.replaces for each in alterations):
+        replaced = [
+            alter_configs.AlterConfigsResource(
+                each.resource_type,
+                each.resource_name,
+                [alter_configs.AlterableConfig(change.name, change.value) for change in each.changes],
+            )
+            for each in alterations
+        ]
+        return alter_configs.AlterConfigsRequest(replaced, validate_only=validate_only), AlterConfigsResponse, 2
+    altered = [
+        incremental.AlterConfigsResource(
+            each.resource_type,
+            each.resource_name,
+            [incremental.AlterableConfig(change.name, change.operation, change.value) for change in each.changes],
+        )
+        for each in alterations
+    ]
+    return (
+        incremental.IncrementalAlterConfigsRequest(altered, validate_only=validate_only),
+        IncrementalAlterConfigsResponse,
+        1,
+    )
+
+
+def altering_errors(
+    alterations: Sequence[Alteration], response: AlterConfigsResponse | IncrementalAlterConfigsResponse
+) -> list[KafkaError | None]:
+    """What the answer says of each of them; it has an order of its own."""
+    found = {(each.resource_type, each.resource_name): each for each in response.responses}
+    errors: list[KafkaError | None] = []
+    for alteration in alterations:
+        each = found[alteration.resource_type, alteration.resource_name]
+        errors.append(KafkaError(error_code(each.error_code), each.error_message) if each.error_code else None)
+    return errors
+
+
+def _code_of_any_resource(response: AlterConfigsResponse | IncrementalAlterConfigsResponse) -> int:
+    return next((each.error_code for each in response.responses if each.error_code == ErrorCode.NOT_CONTROLLER), 0)
+
+
+def _creatable(topic: NewTopic) -> CreatableTopic:
+    return CreatableTopic(
+        name=topic.name,
+        num_partitions=topic.partitions,
+        replication_factor=topic.replication_factor,
+        assignments=[CreatableReplicaAssignment(index, replicas) for index, replicas in topic.assignments],
+        configs=[CreatableTopicConfig(name, value) for name, value in topic.configs.items()],
+    )
+
+
+def _code_of_any(response: CreateTopicsResponse) -> int:
+    """What makes the whole request one to send again."""
+    return next((each.error_code for each in response.topics if each.error_code == ErrorCode.NOT_CONTROLLER), 0)
+
+
+def _results(response: CreateTopicsResponse) -> Charged[list[TopicResult]]:
+    found = [
+        TopicResult(
+            each.name,
+            KafkaError(error_code(each.error_code), each.error_message) if each.error_code else None,
+            each.topic_id,
+            each.num_partitions,
+            each.replication_factor,
+        )
+        for each in response.topics
+    ]
+    return Charged(found, response.throttle_time_ms)
