@@ -34,24 +34,36 @@ class Member(Pykbroker):
     """
 
     def __init__(
-        self, folder: Path, first: ApacheKafka, node_id: int, settings: Mapping[str, str] | None = None
+        self,
+        folder: Path,
+        first: ApacheKafka,
+        node_id: int,
+        settings: Mapping[str, str] | None = None,
+        *,
+        arguments: Sequence[str] = (),
     ) -> None:
+        """``arguments`` are further ones of the command line."""
         super().__init__(folder, dict(settings or {}))
+        self._arguments = arguments
         self.node_id = node_id
         self.properties = folder / "server.properties"
         self._first = first
 
     def start(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
         if not self.properties.exists():
-            self.port = free_ports(1)[0]
-            self._write_properties()
+            self.prepare()
         super().start()
 
-    def command(self) -> list[str]:
-        return [sys.executable, "-m", "pykbroker", "serve", "--config", str(self.properties)]
+    def prepare(self, cluster_id: str | None = None) -> None:
+        """Write the settings, and format the log directory, with the id of the cluster or another one."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.port = self.port or free_ports(1)[0]
+        self._write_properties(cluster_id or cluster_id_of(self._first))
 
-    def _write_properties(self) -> None:
+    def command(self) -> list[str]:
+        return [sys.executable, "-m", "pykbroker", "serve", "--config", str(self.properties), *self._arguments]
+
+    def _write_properties(self, cluster_id: str) -> None:
         settings = {
             "process.roles": "broker",
             "node.id": str(self.node_id),
@@ -70,7 +82,7 @@ class Member(Pykbroker):
             **self.settings,
         }
         self.properties.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
-        format_new(BrokerConfig(settings), cluster_id_of(self._first))
+        format_new(BrokerConfig(settings), cluster_id)
 
 
 def create(bootstrap: str, replicas: Sequence[int], **configs: str) -> str:

@@ -39,19 +39,17 @@ def controllers(config: BrokerConfig) -> Controllers:
             f"{_BOOTSTRAP}=HOST:PORT,... or, if the voters of the cluster are static, {_VOTERS}=ID@HOST:PORT,..."
         )
     names = config[_LISTENERS]
-    if not names:
+    for setting, name in (
+        (_LISTENERS, names[0].upper()),
+        ("inter.broker.listener.name", config.inter_broker_listener_name),
+    ):
+        if name not in config.security_protocols:
+            raise ConfigError(f"{setting} is {name}, which listener.security.protocol.map does not name")
+    if config.inter_broker_listener_name not in [each.name for each in config.advertised_listeners]:
         raise ConfigError(
-            f"{_ROLES}=broker needs {_LISTENERS}, the name of the controllers' listener, such as CONTROLLER: its security protocol is that "
-            "of the connections to them"
+            f"{_ROLES}=broker needs a listener for other brokers, and there is none that is {config.inter_broker_listener_name}: set "
+            "inter.broker.listener.name to one of listeners"
         )
-    between = config.inter_broker_listener_name
-    for what, name in ((_LISTENERS, names[0].upper()), ("inter.broker.listener.name", between)):
-        protocol = config.security_protocols.get(name)
-        if protocol != "PLAINTEXT":
-            raise ConfigError(
-                f"{_ROLES}=broker connects to controllers and other brokers by PLAINTEXT alone so far, and {what}={name} has the security "
-                f"protocol {protocol}: name a listener of PLAINTEXT there, in a network of their own"
-            )
     for required in ("node.id", "listeners"):
         if not config.is_explicit(required):
             raise ConfigError(f"{_ROLES}=broker needs {required}, which must be another for each node of the cluster")

@@ -11,7 +11,8 @@ from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from aiohttp import web
+from aiohttp import hdrs, web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from pykbroker.http.guard import HEADERS, problem
 from pykbroker.http.malformed import server_log, what_is_wrong
@@ -109,6 +110,9 @@ class HttpConnection(web.RequestHandler):
         self, request: BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
         """Return an answer like all others, which names no library, in place of the server library's own."""
+        if isinstance(exc, UnicodeEncodeError) and not request.headers.get(hdrs.EXPECT, "").isascii():
+            # The server library's refusal repeats the header.
+            status, exc = 417, HttpProcessingError(code=417, message="nothing but 100-continue can be expected")
         super().handle_error(request, status, exc, message)
         answer = problem(status, what_is_wrong(exc))
         answer.headers.update(HEADERS)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import logging
 import secrets
 from typing import TYPE_CHECKING, Any, Final
@@ -104,7 +103,7 @@ class ListenerUsers:
             return None
         try:
             name, separator, password = base64.b64decode(given, validate=True).decode().partition(":")
-        except (binascii.Error, UnicodeDecodeError):
+        except ValueError:
             return None
         if not separator or "\0" in name + password:
             return None

@@ -23,6 +23,7 @@ from pykbroker.metadata.image import MetadataImage
 from pykbroker.metadata.names import CLUSTER_METADATA
 from pykbroker.process.life import awaited
 from pykbroker.process.log_directories import DirectoryPaths, StartFailed
+from pykbroker.process.outgoing_security import security_to
 from pykbroker.quorum.controller_session import ControllerSession, RegisteredNode
 from pykbroker.quorum.lifecycle import BrokerState
 from pykbroker.quorum.metadata_replica import MetadataReplica
@@ -43,14 +44,15 @@ if TYPE_CHECKING:
     from pykbroker.metadata.image import Endpoint
     from pykbroker.network.nodes import NodeConnections
     from pykbroker.runtime.clock import Clock
+    from pykbroker.security.client.settings import ClientSecurity
     from pykbroker.storage.disk import Disk
 
 log = logging.getLogger(__name__)
 
 
 class Ground(NamedTuple):
-    """What a process stands on. ``connections`` makes connections to other nodes; each use has its own, since a node answers the requests of one
-    in their order, and some wait.
+    """What a process stands on. ``connections`` makes connections to other nodes with some security; each use has its own, since a node
+    answers the requests of one in their order, and some wait.
     """
 
     config: BrokerConfig
@@ -59,7 +61,7 @@ class Ground(NamedTuple):
     clock: Clock
     random: random.Random
     features: Features
-    connections: Callable[[], NodeConnections]
+    connections: Callable[[ClientSecurity | None], NodeConnections]
 
 
 class QuorumMember:
@@ -116,7 +118,14 @@ class QuorumMember:
         await self._reaches(BrokerState.RUNNING)
 
     def _connect(self) -> NodeConnections:
-        made = self._ground.connections()
+        """Connections to controllers."""
+        return self._connected(self._security(self._controllers.listener, "sasl.mechanism.controller.protocol"))
+
+    def _security(self, listener: str, mechanism: str) -> ClientSecurity | None:
+        return security_to(self._config, listener, mechanism, self._ground.clock, self._ground.random)
+
+    def _connected(self, security: ClientSecurity | None) -> NodeConnections:
+        made = self._ground.connections(security)
         self._connections.append(made)
         return made
 
@@ -173,7 +182,10 @@ class QuorumMember:
         config = self._config
         self.forwarding = Forwarding(self._controller())
         listener, limit_ms = config.inter_broker_listener_name, config["replica.socket.timeout.ms"]
-        followed, peers = (RemotePeers(self._observing, self._connect(), listener, limit_ms) for _ in range(2))
+        security = self._security(listener, "sasl.mechanism.inter.broker.protocol")
+        followed, peers = (
+            RemotePeers(self._observing, self._connected(security), listener, limit_ms) for _ in range(2)
+        )
         cluster = Cluster(
             config,
             self.logs,
@@ -213,11 +225,23 @@ class QuorumMember:
     def _changed(self, state: BrokerState) -> None:
         lifecycle = self._session.lifecycle
         if state is BrokerState.SHUTTING_DOWN and lifecycle.reason:
-            self._end(f"The broker cannot be part of the cluster {self.cluster_id}: {lifecycle.reason}.")
+            self._end(
+                f"The broker cannot be part of the cluster {self.cluster_id}: {lifecycle.reason}{self._too_high()}."
+            )
         elif state is BrokerState.RUNNING and lifecycle.epoch != self._epoch and self._lifecycle is not None:
             self._epoch = lifecycle.epoch
             self._lifecycle.registered_again(self.node_id, lifecycle.epoch).or_log("beginning to replicate again")
         self._look()
+
+    def _too_high(self) -> str:
+        """The finalized levels that this broker does not support, if the metadata have any."""
+        ranges = self._ground.features.ranges
+        found = [
+            f"{name} is at {level}, and levels {' to '.join(map(str, ranges.get(name, (0, 0))))} are known here"
+            for name, level in sorted(self._observing.image.features.items())
+            if level and not ranges.get(name, (0, 0))[0] <= level <= ranges.get(name, (0, 0))[1]
+        ]
+        return f" ({'; '.join(found)})" if found else ""
 
     def _end(self, sentence: str) -> None:
         if self._failure is None:

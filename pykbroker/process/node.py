@@ -364,8 +364,10 @@ class Node:
         from pykbroker.process.joining import Ground, QuorumMember
 
         disk, rng = self._take_disk()
-        connections = partial(NodeConnections, asyncio.get_running_loop(), f"broker-{config.node_id}")
-        ground = Ground(config, self._paths, disk, self._clock, rng, self._features, connections)
+        loop, client_id = asyncio.get_running_loop(), f"broker-{config.node_id}"
+        ground = Ground(
+            config, self._paths, disk, self._clock, rng, self._features, partial(NodeConnections, loop, client_id)
+        )
         endpoints = advertised(config, 0, self._ports[config.node_id])
         membership = self._membership = QuorumMember(ground, endpoints, self._end)
         self.server.run(membership.runtime)

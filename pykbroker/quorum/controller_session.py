@@ -28,6 +28,7 @@ R = TypeVar("R", bound="Message")
 
 #: The pause after a failure, which doubles up to the second (BrokerLifecycleManager's resend backoff).
 _PAUSE_MS, _LONGEST_PAUSE_MS = 100, 1000
+_NOT_REACHED = "no controller that leads is reached: check that they run, and where (controller.quorum.bootstrap.servers or controller.quorum.voters)"
 #: Directories are named since version 2, which every controller has that writes metadata.version 3.7 or later.
 _LOWEST_REGISTRATION = 2
 
@@ -126,7 +127,7 @@ class ControllerSession:
     def _send(self, request: Message, response: type[R], lowest: int, then: Callable[[R], NextAsk]) -> None:
         address = self._observing.observer.leader
         if address is None:
-            self._go_on(self.lifecycle.failed("no controller that leads is reached", self._now_ms()))
+            self._go_on(self.lifecycle.failed(_NOT_REACHED, self._now_ms()))
             return
 
         def answered(done: Deferred[R]) -> None:

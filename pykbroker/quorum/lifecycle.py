@@ -10,6 +10,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
+from pykbroker.quorum.observer import ANOTHER_CLUSTER
 from pykbroker.wire.errors import ErrorCode, error_code
 
 
@@ -46,10 +47,12 @@ class HeartbeatAnswer(NamedTuple):
 
 #: Registrations that no repetition makes better.
 _FINAL = {
-    ErrorCode.INCONSISTENT_CLUSTER_ID: "the controllers are of another cluster",
-    ErrorCode.UNSUPPORTED_VERSION: "the cluster has finalized a feature, or a level of one, that this broker does not support",
-    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "the controllers permit this broker no ClusterAction on the cluster",
-    ErrorCode.INVALID_REGISTRATION: "the controllers refuse its listeners or log directories",
+    ErrorCode.INCONSISTENT_CLUSTER_ID: ANOTHER_CLUSTER,
+    ErrorCode.UNSUPPORTED_VERSION: "the cluster has finalized a feature, or a level of one, that this broker does not support: run a version "
+    "that does, or lower the level with kafka-features",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "the controllers permit this broker no ClusterAction on the cluster: make its principal one of their "
+    "super.users, or allow it that",
+    ErrorCode.INVALID_REGISTRATION: "the controllers refuse its listeners or log directories: their log says which",
 }
 #: A registration that is not known.
 _UNKNOWN = (ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED)
@@ -107,7 +110,10 @@ class RegistrationLifecycle:
         if code in _FINAL:
             return self._end(_FINAL[code])
         if code is ErrorCode.DUPLICATE_BROKER_REGISTRATION:
-            return self.failed(f"another broker with node.id {self._node_id} is running", now_ms)
+            return self.failed(
+                f"another broker with node.id {self._node_id} is running: give each a node.id of its own, and log directories",
+                now_ms,
+            )
         return self.failed(code.default_message, now_ms)
 
     def heartbeat_answered(self, answer: HeartbeatAnswer, now_ms: float) -> NextAsk:

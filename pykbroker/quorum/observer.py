@@ -15,6 +15,7 @@ from pykbroker.metadata.snapshot import SnapshotId
 from pykbroker.wire.errors import ErrorCode
 
 NO_LEADER = -1
+ANOTHER_CLUSTER = "the controllers are of another cluster: name those of this one, or a log directory that is formatted with the id of theirs"
 
 
 class Address(NamedTuple):
@@ -212,7 +213,7 @@ class Observer:
     def _check(self, answer: QuorumAnswer) -> ObserverDecision | None:
         """Note the leader that an answer names; what to do if it has nothing else."""
         if answer.error == ErrorCode.INCONSISTENT_CLUSTER_ID:
-            return ObserverDecision(ObserverStep.END, reason="the controllers are of another cluster")
+            return ObserverDecision(ObserverStep.END, reason=ANOTHER_CLUSTER)
         if answer.leader_epoch < self.epoch:
             self.failed()
             return _BACK_OFF

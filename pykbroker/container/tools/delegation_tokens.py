@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
@@ -154,7 +153,7 @@ def _hmac(text: str) -> bytes:
     """Raises ToolError."""
     try:
         return base64.b64decode(text, validate=True)
-    except binascii.Error as error:
+    except ValueError as error:
         raise ToolError(f"--hmac is not base64: {error}.") from error
 
 

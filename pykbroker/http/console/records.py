@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.client.errors import raise_for
@@ -123,7 +122,7 @@ def _part(call: ConsoleCall, name: str) -> bytes | None:
     if call.said.get(other) is not None:
         try:
             return base64.b64decode(call.text(other, most=_LONGEST_PART), validate=True)
-        except binascii.Error as error:
+        except ValueError as error:
             raise VerbRefused(400, f"{other!r} is not base64: {error}") from error
     if call.said.get(name) is None:
         return None

@@ -72,6 +72,18 @@ def test_what_breaks_off_leaves_no_trace_in_the_log() -> None:
     assert not [record for record in told if record.exc_info or record.levelno > logging.INFO]
 
 
+def test_an_expectation_that_is_no_text_is_refused_as_any_other_is() -> None:
+    with with_http() as http, kept("pykbroker.http", "aiohttp") as told:
+        for said, status in ((b"\xff", b"417"), (b"a", b"417"), (b"100-continue", b"100")):
+            for path in (b"/health", b"/none", b"/api/v1/topics"):
+                with socket.create_connection((http.host, http.port), timeout=60) as connection:
+                    connection.sendall(
+                        b"GET " + path + b" HTTP/1.1\r\nHost: localhost\r\nExpect: " + said + b"\r\n\r\n"
+                    )
+                    assert connection.makefile("rb").readline().split()[1] == status, (said, path)
+    assert not [record for record in told if record.exc_info or record.levelno > logging.INFO]
+
+
 def test_answers_name_no_library() -> None:
     with with_http() as http:
         for data in _NO_HTTP:

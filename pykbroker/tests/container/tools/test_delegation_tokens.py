@@ -16,6 +16,10 @@ from pykbroker.container.tools.table import main
         (["--create", "--command-config", "c"], 'Missing required argument "[max-life-time-period]"'),
         (["--renew", "--command-config", "c", "--hmac", "x"], 'Missing required argument "[renew-time-period]"'),
         (["--expire", "--command-config", "c", "--expiry-time-period", "-1", "--hmac", "?"], "--hmac is not base64"),
+        (
+            ["--expire", "--command-config", "c", "--expiry-time-period", "-1", "--hmac", "\u00e9"],
+            "--hmac is not base64",
+        ),
         (["--describe", "--command-config", "c", "--owner-principal", "ann"], "but got ann"),
         (["--describe", "--renew", "--command-config", "c"], "Command must include exactly one action"),
     ],

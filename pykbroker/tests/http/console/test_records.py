@@ -189,6 +189,7 @@ def test_produce(http: WithHttp) -> None:
         {"partition": 9},
         {"partition": "x"},
         {"key_base64": "%%%"},
+        {"key_base64": "\u00e9"},
         {"value": 5},
         {"value": "x" * (2 * 1024 * 1024 + 1)},
         {"headers": [{"value": "x"}]},
