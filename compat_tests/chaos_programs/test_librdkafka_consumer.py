@@ -4,13 +4,18 @@ Why the payers of ``librdkafka_payer.py`` begin anew when they have read nothing
 offset it has asked of a broker that was no longer the coordinator (its issue 5586). The answer has the error of the group and no partition.
 The client looks for the coordinator, and neither asks it again nor tells anybody.
 
-What ``librdkafka-consumer`` doubles, if it does: a member that is told its partitions, and has not taken them yet, tells the next coordinator
+What ``librdkafka-classic`` and ``librdkafka-consumer`` double, if they do: an answer to ListOffsets that comes when its partition has been taken
+away has it asked once more half a second later, whatever has become of the partition, and read from there. So a member reads from the beginning
+what it was assigned at an offset, or has in its queue what it was not assigned, when it is.
+
+What ``librdkafka-consumer`` doubles, too: a member that is told its partitions, and has not taken them yet, tells the next coordinator
 that it owns nothing. So a partition is given to another member, and with the next epoch, which the answer brings, the first one takes it all
 the same, and commits what it does with it.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -18,7 +23,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, Producer, TopicPartition
 
 from compat_tests.testing_faults.sides import STOCK, Apache, Ours, Side, wait_until
 from compat_tests.testing_faults.test_catalogue import producing
@@ -109,6 +114,62 @@ def test_the_client_stands_still(sides: tuple[Ours, Apache], which: int) -> None
         assert not reads(consumer, 5)
         consumer.assign(partitions)
         assert reads(consumer, 30)  # it has found the new coordinator, and asks it when it is told to begin anew
+
+
+# ---- a late answer
+
+
+class ClientLines(logging.Handler):
+    """What the client tells of its topics, as often as it is asked for records."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["ours", "Apache Kafka"])
+def test_a_late_answer_has_a_partition_read_from_the_beginning(sides: tuple[Ours, Apache], which: int) -> None:
+    side: Any = sides[which]
+    for topic in ("met", "late"):
+        side.topic(topic, 2, 1, retention_ms="-1")
+        for _ in range(4):
+            assert side.once(producing(topic), 9, 2).responses[0].partition_responses[0].error_code == 0
+    log_lines = ClientLines()
+    log = logging.getLogger(f"{__name__}.late")
+    log.setLevel(logging.DEBUG)
+    log.propagate, log.handlers = False, [log_lines]
+    settings = {
+        "bootstrap.servers": side.bootstrap,
+        "client.id": STOCK,
+        "group.id": "late",
+        "enable.auto.commit": False,
+        "debug": "topic",
+    }
+    with closing(Consumer(settings, logger=log)) as consumer:
+        consumer.assign([TopicPartition("met", 0, 0)])
+        assert reads(consumer, 60)  # from here on it is connected to the leader
+        consumer.list_topics(timeout=60)
+
+        def tells(words: str) -> bool:
+            consumer.poll(0.02)
+            return any(words in line for line in log_lines.lines)
+
+        with side.held("ListOffsets"):
+            consumer.assign([TopicPartition("late", 0, OFFSET_BEGINNING)])
+            wait_until(lambda: tells("ListOffsetsRequest"), "it does not ask where the partition begins")
+            consumer.assign([TopicPartition("late", 0, 3)])
+            wait_until(lambda: tells("Start consuming late [0] at offset 3"), "it is not assigned anew")
+        offsets: list[int | None] = []
+
+        def goes_back() -> bool:
+            offsets.extend(each.offset() for each in consumer.consume(1, 0.1) if each.error() is None)
+            return 0 in offsets
+
+        wait_until(goes_back, "it reads nothing but what it was assigned")
+        assert tells("outdated offset response")
 
 
 # ---- two members with one partition

@@ -103,6 +103,44 @@ TOGETHER: list[tuple[dict[str, str], str | None]] = [
     ({_BY_NAME: "OUT", "sasl.enabled.mechanisms": "PLAIN", _BY_MECHANISM: "PLAIN"}, None),
 ]  # fmt: skip
 
+#: Bounds of groups that do not hold, each set alone or with what it is to be compared with.
+GROUPS: list[dict[str, str]] = [
+    *(
+        {f"group.{kind}.{name}": value}
+        for kind in ("consumer", "share", "streams")
+        for name, value in (
+            ("heartbeat.interval.ms", "4999"),
+            ("heartbeat.interval.ms", "15001"),
+            ("session.timeout.ms", "44999"),
+            ("session.timeout.ms", "60001"),
+            ("max.heartbeat.interval.ms", "4000"),
+            ("min.heartbeat.interval.ms", "16000"),
+            ("max.session.timeout.ms", "44000"),
+            ("min.session.timeout.ms", "61000"),
+            ("assignment.interval.ms", "15001"),
+            ("max.assignment.interval.ms", "999"),
+            ("min.assignment.interval.ms", "1001"),
+        )
+    ),
+    *(
+        {f"group.{kind}.min.session.timeout.ms": "1000", f"group.{kind}.session.timeout.ms": "5000"}
+        for kind in ("consumer", "share", "streams")
+    ),
+    *({"group.streams.num.standby.replicas": value} for value in ("2", "3")),
+    *({"group.streams.num.warmup.replicas": value} for value in ("20", "21", "1000")),
+    *({"group.streams.task.offset.interval.ms": value} for value in ("0", "14999", "15000")),
+    {"group.share.delivery.count.limit": "10", "group.share.max.delivery.count.limit": "9"},
+    {"group.share.min.delivery.count.limit": "6"},
+    {"group.share.delivery.count.limit": "2", "group.share.min.delivery.count.limit": "3"},
+    *({"group.share.partition.max.record.locks": value} for value in ("100", "4001", "10000")),
+    {"group.share.min.partition.max.record.locks": "2001"},
+    *({"group.share.record.lock.duration.ms": value} for value in ("1000", "14999", "60000", "60001")),
+    {"group.share.max.share.sessions": "199"},
+    {"group.share.max.size": "1000", "group.share.max.share.sessions": "1000"},
+    {"group.share.assignors": "simple,simple"},
+    {"group.share.assignors": ""},
+]
+
 
 @pytest.fixture(scope="module")
 def kafkas() -> dict:
@@ -110,7 +148,9 @@ def kafkas() -> dict:
     source = Path(__file__).with_name("KafkaSettings.java")
     classes = compile_java([source], "kafka")
     files = [base64.b64encode(each).decode() for each in FILES]
-    together = [{**_COMBINED, **more} for more, _ in TOGETHER]
+    together = [{**_COMBINED, **more} for more, _ in TOGETHER] + [
+        {**_COMBINED, _BY_NAME: "IN", **more} for more in GROUPS
+    ]
     asked = json.dumps({"values": VALUES, "properties": _properties_texts(), "files": files, "together": together})
     command = java_command("KafkaSettings", "kafka", classes=classes)
     done = subprocess.run(command, input=asked, capture_output=True, text=True, check=False)
@@ -169,10 +209,21 @@ def test_files_are_read_alike(kafkas, tmp_path):
 
 
 def test_settings_of_brokers_among_themselves_are_refused_alike(kafkas):
-    for (more, said), theirs in zip(TOGETHER, kafkas["together"], strict=True):
+    for (more, said), theirs in zip(TOGETHER, kafkas["together"], strict=False):
         assert (theirs is not None) == (said is not None), (more, theirs)
         if said is None:
             BrokerConfig({**_COMBINED, **more})
         else:
             with pytest.raises(ConfigError, match=re.escape(said)):
                 BrokerConfig({**_COMBINED, **more})
+
+
+@pytest.mark.parametrize("number", range(len(GROUPS)), ids=lambda number: " ".join(GROUPS[number]))
+def test_bounds_of_groups_are_refused_alike(kafkas, number):
+    try:
+        BrokerConfig({**_COMBINED, _BY_NAME: "IN", **GROUPS[number]})
+    except ConfigError as error:
+        ours = str(error)
+    else:
+        ours = None
+    assert ours == kafkas["together"][len(TOGETHER) + number]

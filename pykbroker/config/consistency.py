@@ -18,11 +18,14 @@ class RequirementFailed(ConfigError):
 
 
 def check_together(values: Mapping[str, Any]) -> None:
-    """Check every broker setting by name. Raises RequirementFailed with the first rule that is broken."""
+    """Check every broker setting by name. Raises ConfigError with the first rule that is broken, which is RequirementFailed where Kafka
+    begins its message so.
+    """
     _check_times(values)
     _check_replication(values)
     _check_connections(values)
     _check_cordoned(values)
+    _check_groups(values)
     _require(values["broker.id"] in (-1, values["node.id"]), "You must set `node.id` to the same value as `broker.id`.")
     _require(values["log.cleaner.threads"] >= 1, "log.cleaner.threads must be at least 1")
     _require(
@@ -102,3 +105,49 @@ def _check_connections(values: Mapping[str, Any]) -> None:
         queued <= 0 or queued >= values["socket.request.max.bytes"],
         "queued.max.request.bytes must be larger or equal to socket.request.max.bytes",
     )
+
+
+_LEAST: Final = "greater than or equal to"
+_MOST: Final = "less than or equal to"
+#: Bounds of group settings beyond those that each kind has, in Kafka's order and words.
+_STREAMS_BOUNDS: Final = (
+    ("num.standby.replicas", _MOST, "max.standby.replicas"),
+    ("task.offset.interval.ms", _LEAST, "min.task.offset.interval.ms"),
+    ("num.warmup.replicas", _MOST, "max.warmup.replicas"),
+)
+_SHARE_BOUNDS: Final = (
+    ("max.delivery.count.limit", _LEAST, "delivery.count.limit"),
+    ("delivery.count.limit", _LEAST, "min.delivery.count.limit"),
+    ("max.partition.max.record.locks", _LEAST, "partition.max.record.locks"),
+    ("partition.max.record.locks", _LEAST, "min.partition.max.record.locks"),
+    ("record.lock.duration.ms", _LEAST, "min.record.lock.duration.ms"),
+    ("max.record.lock.duration.ms", _LEAST, "record.lock.duration.ms"),
+    ("max.share.sessions", _LEAST, "max.size"),
+)
+
+
+def _check_groups(values: Mapping[str, Any]) -> None:
+    """Raises ConfigError: Kafka's GroupCoordinatorConfig and ShareGroupConfig."""
+    for kind in ("consumer", "share", "streams"):
+        prefix = f"group.{kind}."
+        _check_bounded(values, prefix, "heartbeat.interval.ms")
+        _check_bounded(values, prefix, "session.timeout.ms")
+        beat, session = f"{prefix}heartbeat.interval.ms", f"{prefix}session.timeout.ms"
+        if values[beat] >= values[session]:
+            raise ConfigError(f"{beat} must be less than {session}")
+        _check_bounded(values, prefix, "assignment.interval.ms")
+    for prefix, bounds in (("group.streams.", _STREAMS_BOUNDS), ("group.share.", _SHARE_BOUNDS)):
+        for bound in bounds:
+            _check_bound(values, prefix, *bound)
+
+
+def _check_bounded(values: Mapping[str, Any], prefix: str, name: str) -> None:
+    _check_bound(values, prefix, f"max.{name}", _LEAST, f"min.{name}")
+    _check_bound(values, prefix, name, _LEAST, f"min.{name}")
+    _check_bound(values, prefix, name, _MOST, f"max.{name}")
+
+
+def _check_bound(values: Mapping[str, Any], prefix: str, name: str, word: str, bound: str) -> None:
+    value, limit = values[f"{prefix}{name}"], values[f"{prefix}{bound}"]
+    if value < limit if word == _LEAST else value > limit:
+        raise ConfigError(f"{prefix}{name} must be {word} {prefix}{bound}")

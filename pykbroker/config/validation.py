@@ -133,9 +133,9 @@ _DEAD_LETTERS: Final = "errors.deadletterqueue.topic.name"
 
 
 def _check_match(pattern: str) -> None:
-    """A match is ``<client property>=<regular expression>``."""
+    """A match is ``<client property>=<regular expression>``, which is not empty."""
     parts = [part.strip() for part in pattern.split("=")]
-    if len(parts) == 2 and parts[0] in _MATCHABLE:
+    if len(parts) == 2 and parts[0] in _MATCHABLE and parts[1]:
         try:
             re.compile(parts[1])
             return

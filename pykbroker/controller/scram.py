@@ -102,6 +102,11 @@ def _credential(upsertion: Upsertion) -> UserScramCredentialRecord:
         raise KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
     if not upsertion.salted_password:
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka's answer when Java refuses an empty key
+    return credential_record(upsertion)
+
+
+def credential_record(upsertion: Upsertion) -> UserScramCredentialRecord:
+    """What the metadata log keeps of a credential."""
     stored_key, server_key = stored_and_server_key(upsertion.salted_password, HASHES[upsertion.mechanism])
     return UserScramCredentialRecord(
         name=upsertion.user,

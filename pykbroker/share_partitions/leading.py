@@ -358,11 +358,19 @@ class LedSharePartition:
         if change is not None:
             self.locks_over += sum(each.last - each.first + 1 for each in change.batches)
             written = self.write(change)
-            written.or_log("persisting locks that are over, of share partition %s", self.key)
+            self.attend(written, "persisting locks that are over")
             if change.given_up:
                 self.giving_up.begin_with(change, written)
             self._wake()
         self._arm()
+
+    def attend(self, written: Deferred[None], doing: str) -> None:
+        """No member waits for a change: the log says if it is not persisted, as when the group was deleted meanwhile."""
+
+        def refused(error: KafkaError) -> None:
+            log.warning("Share partition %s: %s failed: %s", self.key, doing, error.message)
+
+        written.recover(KafkaError, refused).or_log("%s of share partition %s", doing, self.key)
 
     def _usable(self) -> SharePartition:
         """Raises KafkaError NOT_LEADER_OR_FOLLOWER."""

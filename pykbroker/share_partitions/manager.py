@@ -152,7 +152,7 @@ class SharePartitions:
         last = not self.sessions.of_group(group_id)
         for led in self.led_of(group_id):
             released = led.release(member_id)
-            released.or_log("releasing records of %s in share partition %s", member_id, led.key)
+            led.attend(released, f"releasing records of {member_id}")
             if last:
                 over = released.settled().chain(lambda _, led=led: led.giving_up.over())  # type: ignore[misc]
                 over.map(partial(self._end_unused, led)).or_log("ending %s", led.key)

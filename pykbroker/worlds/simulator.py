@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import itertools
 import re
 import sys
 from collections import deque
@@ -24,6 +25,8 @@ _TURN_S: Final = 20e-6
 _LONGEST_TURN_S: Final = 0.3
 _SLOW_TURNS: Final = 0.004
 
+_FIRST_PID: Final = 1001
+
 _ADDRESS: Final = re.compile(" at 0x[0-9a-f]+")
 _EVENT = Struct("<dI")
 
@@ -38,6 +41,8 @@ class Host:
     def __init__(self, simulator: Simulator, name: str, skew_s: float = 0.0) -> None:
         self.simulator = simulator
         self.name = name
+        #: A process of its own, as its clients tell others by.
+        self.pid = next(simulator.pids)
         #: How far its wall clock is ahead.
         self.skew_s = skew_s
         self.alive = True
@@ -125,6 +130,7 @@ class Simulator:
         #: The host whose turn it is.
         self.current: Host | None = None
         self.recording = recording
+        self.pids = itertools.count(_FIRST_PID)
         #: What happened: seconds, host, kind, words.
         self.steps = 0
         self.events: list[tuple[float, str, str, str]] = []

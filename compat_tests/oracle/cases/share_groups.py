@@ -7,7 +7,8 @@ from itertools import product
 from typing import Any
 
 from compat_tests.oracle.cases import case
-from compat_tests.oracle.cases.consumer_groups import configure
+from compat_tests.oracle.cases.consumer_groups import configure, joins
+from compat_tests.oracle.cases.streams_groups import enters, joins_classically, reads
 from compat_tests.oracle.requests import Ask
 from pykbroker.wire.apis import ApiKey
 from pykbroker.wire.messages import (
@@ -22,17 +23,32 @@ from pykbroker.wire.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequestPartition,
     AlterShareGroupOffsetsRequestTopic,
 )
+from pykbroker.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
 from pykbroker.wire.messages.delete_share_group_offsets import (
     DeleteShareGroupOffsetsRequest,
     DeleteShareGroupOffsetsRequestTopic,
 )
+from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
 from pykbroker.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequestGroup,
     DescribeShareGroupOffsetsRequestTopic,
 )
 from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
+from pykbroker.wire.messages.heartbeat import HeartbeatRequest
+from pykbroker.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from pykbroker.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from pykbroker.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from pykbroker.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from pykbroker.wire.messages.share_acknowledge import (
     AcknowledgementBatch,
     AcknowledgePartition,
@@ -42,6 +58,7 @@ from pykbroker.wire.messages.share_acknowledge import (
 from pykbroker.wire.messages.share_fetch import FetchPartition, FetchTopic, ShareFetchRequest
 from pykbroker.wire.messages.share_group_describe import ShareGroupDescribeRequest
 from pykbroker.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from pykbroker.wire.messages.streams_group_describe import StreamsGroupDescribeRequest
 from pykbroker.wire.primitives import uuid_to_str
 
 BEAT, FETCH, ACKNOWLEDGE, OFFSETS = 1, 2, 2, 1
@@ -411,3 +428,53 @@ def a_session_that_outlives_its_group(ask: Ask) -> None:
     asks(ask, acknowledges(ask, group, topic, 3, (5, 6, [ACCEPT])), ACKNOWLEDGE)
     asks(ask, fetches(ask, group, topic, 4))
     asks(ask, fetches(ask, group, topic, 0, member="another"))
+
+
+def commits(group: str, topic: str) -> OffsetCommitRequest:
+    return OffsetCommitRequest(
+        group, -1, "", topics=[OffsetCommitRequestTopic(topic, partitions=[OffsetCommitRequestPartition(0, 3)])]
+    )
+
+
+@case(ApiKey.SHARE_GROUP_HEARTBEAT, since=1)
+def groups_of_other_kinds(ask: Ask) -> None:
+    """What is for groups of another kind is asked of a share group, with a member and without, and what is for share groups of others."""
+    group, topic = read(ask)
+    classic, consumers, simple = (new_group(ask, kind) for kind in ("classic", "consumers", "simple"))
+    ask.quietly(joins_classically(classic), 3)
+    ask.quietly(joins(consumers, "consumer", topic), 1)
+    ask.quietly(commits(simple, topic), 8)
+    for _ in range(2):
+        for_others(ask, group, topic)
+        ask.quietly(beats(group, "member", -1), BEAT)
+    for other in (classic, consumers, simple):
+        for_share_groups(ask, other, topic)
+
+
+def for_others(ask: Ask, group: str, topic: str) -> None:
+    ask(joins_classically(group), 3)
+    ask(joins(group, "consumer", topic), 1)
+    ask(enters(group, "first", reads(topic)), 1)
+    ask(commits(group, topic), 8)
+    wanted = [OffsetFetchRequestTopics(topic, partition_indexes=[0])]
+    ask(OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group, None, -1, wanted)]), 9)
+    ask(OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group, None, -1, None)]), 9)
+    ask(OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group, "member", 2, wanted)]), 9)
+    ask(OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group, "stranger", -1, wanted)]), 9)
+    ask(OffsetDeleteRequest(group, [OffsetDeleteRequestTopic(topic, [OffsetDeleteRequestPartition(0)])]), 0)
+    ask(DescribeGroupsRequest([group]), 6)
+    ask(ConsumerGroupDescribeRequest([group]), 1)
+    ask(StreamsGroupDescribeRequest([group]), 1)
+    ask(LeaveGroupRequest(group, members=[MemberIdentity("member")]), 5)
+    ask(HeartbeatRequest(group, 1, "member"), 4)
+
+
+def for_share_groups(ask: Ask, group: str, topic: str) -> None:
+    ask(beats(group, "member", 0, [topic]))
+    ask(beats(group, "member", 1))
+    ask(beats(group, "member", -1))
+    ask(ShareGroupDescribeRequest([group]), 1)
+    offsets = [DescribeShareGroupOffsetsRequestTopic(topic, [0])]
+    ask(DescribeShareGroupOffsetsRequest([DescribeShareGroupOffsetsRequestGroup(group, offsets)]), OFFSETS)
+    ask(alters(group, topic, 0, 3), 0)
+    ask(DeleteShareGroupOffsetsRequest(group, [DeleteShareGroupOffsetsRequestTopic(topic)]), 0)

@@ -126,8 +126,7 @@ class GroupKind(Generic[G]):
         raise self._without_offsets(group)
 
     def check_fetch(self, group: G, request: OffsetFetchRequestGroup, /) -> None:
-        """Check that the requesting member may fetch offsets. Raises KafkaError GROUP_ID_NOT_FOUND where the kind has no offsets."""
-        raise self._without_offsets(group)
+        """Check that the requesting member may fetch offsets. Where the kind has none anybody may, and finds none."""
 
     def check_delete_offsets(self, group: G, /) -> None:
         """Check that offsets may be deleted at all. Raises KafkaError GROUP_ID_NOT_FOUND where the kind has no offsets."""

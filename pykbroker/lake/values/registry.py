@@ -28,6 +28,7 @@ _SHOWN = 200
 _MOST_BYTES = 64 * 1024 * 1024
 DEEPEST = 50
 """References of references."""
+_MOST_REFERENCES = 2000
 
 
 def collect_references(
@@ -37,12 +38,14 @@ def collect_references(
     depth: int = DEEPEST,
 ) -> None:
     """Note the texts of a schema's references by name, each after those that it refers to itself. ``version_of`` gives a subject's version
-    as a registry answers it. Raises LakeError if they are more than ``depth`` deep, as those of a circle are.
+    as a registry answers it. Raises LakeError if they are more than ``depth`` deep, as those of a circle are, or too many.
     """
     if depth < 0:
         raise LakeError(f"A schema of the registry has references that are more than {DEEPEST} deep.")
     for each in schema.get("references") or ():
         if each["name"] not in into:
+            if len(into) >= _MOST_REFERENCES:
+                raise LakeError(f"A schema of the registry has more than {_MOST_REFERENCES} references.")
             found = version_of(each["subject"], each["version"])
             collect_references(found, into, version_of, depth - 1)
             into[each["name"]] = found["schema"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from pykbroker.registry.formats.json_comparing import compare_further
+
 if TYPE_CHECKING:
     from pykbroker.registry.formats.json_comparing import SchemaComparison
     from pykbroker.registry.formats.json_nodes import JsonNode
@@ -17,7 +19,7 @@ def compare(compared: SchemaComparison, one: JsonNode, other: JsonNode) -> None:
     """Compare two arrays."""
     _all_items(compared, one, other)
     _first_items(compared, one, other)
-    _additional(compared, one, other)
+    compare_further(compared, "Items", _further(one.data), one.base, _further(other.data), other.base)
     compared.bounds(one.data, other.data, _LIMITS)
     if other.data.get("uniqueItems") and not one.data.get("uniqueItems"):
         compared.differs("UNIQUE_ITEMS_ADDED", "uniqueItems")
@@ -61,17 +63,6 @@ def _added(compared: SchemaComparison, one: JsonNode, other: JsonNode, schema: A
             compared.differs("ITEM_ADDED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL")
     elif further is True and schema not in ({}, True):
         compared.differs("ITEM_ADDED_TO_OPEN_CONTENT_MODEL")
-
-
-def _additional(compared: SchemaComparison, one: JsonNode, other: JsonNode) -> None:
-    before, after = _further(one.data), _further(other.data)
-    with compared.at("additionalItems"):
-        if before is not False and after is False:
-            compared.differs("ADDITIONAL_ITEMS_REMOVED")
-        elif before is True and isinstance(after, dict):
-            compared.differs("ADDITIONAL_ITEMS_NARROWED")
-        elif isinstance(before, dict) and isinstance(after, dict):
-            compared.schemas(before, one.base, after, other.base)
 
 
 def _of_all(data: Any) -> Any | None:

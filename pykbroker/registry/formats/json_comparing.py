@@ -34,3 +34,17 @@ class SchemaComparison(Protocol):
     def bounds(self, original: Any, update: Any, keywords: dict[str, bool]) -> None:
         """Compare limits."""
         ...
+
+
+def compare_further(
+    compared: SchemaComparison, what: str, original: Any, of: Document, update: Any, to: Document
+) -> None:
+    """Compare what is allowed beside what a schema names, ``Properties`` or ``Items``."""
+    rule = f"ADDITIONAL_{what.upper()}"
+    with compared.at(f"additional{what}"):
+        if original is not False and update is False:
+            compared.differs(f"{rule}_REMOVED")
+        elif original is True and isinstance(update, dict):
+            compared.differs(f"{rule}_NARROWED")
+        elif isinstance(original, dict) and isinstance(update, dict):
+            compared.schemas(original, of, update, to)

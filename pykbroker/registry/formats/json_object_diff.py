@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from pykbroker.coordination.groups.patterns import InvalidPattern, compile_pattern
+from pykbroker.registry.formats.json_comparing import compare_further
 from pykbroker.registry.formats.parsed import Malformed
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ def compare(compared: SchemaComparison, one: JsonNode, other: JsonNode) -> None:
     _required(compared, original, update)
     _properties(compared, one, other)
     _dependencies(compared, one, other)
-    _additional(compared, one, other)
+    before, after = (each.get("additionalProperties", True) for each in (original, update))
+    compare_further(compared, "Properties", before, one.base, after, other.base)
     compared.bounds(original, update, _LIMITS)
 
 
@@ -93,17 +95,6 @@ def _dependencies(compared: SchemaComparison, one: JsonNode, other: JsonNode) ->
                 compared.differs("DEPENDENCY_SCHEMA_ADDED")
             else:
                 compared.schemas(earlier, one.base, dependency, other.base)
-
-
-def _additional(compared: SchemaComparison, one: JsonNode, other: JsonNode) -> None:
-    before, after = one.data.get("additionalProperties", True), other.data.get("additionalProperties", True)
-    with compared.at("additionalProperties"):
-        if before is not False and after is False:
-            compared.differs("ADDITIONAL_PROPERTIES_REMOVED")
-        elif before is True and isinstance(after, dict):
-            compared.differs("ADDITIONAL_PROPERTIES_NARROWED")
-        elif isinstance(before, dict) and isinstance(after, dict):
-            compared.schemas(before, one.base, after, other.base)
 
 
 def _has_default(data: Any, name: str) -> bool:

@@ -154,3 +154,22 @@ def test_a_cleaner_thread_has_more_than_a_mebibyte_and_not_just_one(size: int, t
     with pytest.raises(ConfigError, match="at least 1MB per cleaner thread"):
         BrokerConfig(settings)
     BrokerConfig({**settings, "log.cleaner.dedupe.buffer.size": str(threads * 1048577)})
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"group.consumer.heartbeat.interval.ms": "1"}, "must be greater than or equal to group.consumer.min.heartbeat.interval.ms"),
+        ({"group.share.session.timeout.ms": "60001"}, "must be less than or equal to group.share.max.session.timeout.ms"),
+        (
+            {"group.streams.session.timeout.ms": "5000", "group.streams.min.session.timeout.ms": "1"},
+            "group.streams.heartbeat.interval.ms must be less than group.streams.session.timeout.ms",
+        ),
+        ({"group.streams.num.standby.replicas": "3"}, "must be less than or equal to group.streams.max.standby.replicas"),
+        ({"group.share.max.share.sessions": "1"}, "must be greater than or equal to group.share.max.size"),
+    ],
+)  # fmt: skip
+def test_bounds_of_groups(given: dict[str, str], says: str) -> None:
+    """``compat_tests/settings`` compares all of them with Apache Kafka."""
+    with pytest.raises(ConfigError, match=says):
+        BrokerConfig(given)

@@ -152,6 +152,7 @@ def test_a_session_outlives_a_heartbeat():
         ("m", {"match": "x=y"}, ErrorCode.INVALID_CONFIG, "Illegal client matching pattern: x=y"),
         ("m", {"match": "client_id=["}, ErrorCode.INVALID_CONFIG, "Illegal client matching pattern: client_id=["),
         ("m", {"match": "client_id=a=b"}, ErrorCode.INVALID_CONFIG, "Illegal client matching pattern: client_id=a=b"),
+        ("m", {"match": "client_id="}, ErrorCode.INVALID_CONFIG, "Illegal client matching pattern: client_id="),
         ("m", {"metrics": ","}, ErrorCode.INVALID_CONFIG, "Configuration 'metrics' values must not be empty."),
     ],
 )

@@ -181,6 +181,14 @@ def test_altered_broker_settings_are_in_force_at_once():
         ),
         (
             "1",
+            ("group.share.assignment.interval.ms", SET, "15001"),
+            (
+                INVALID_REQUEST,
+                "group.share.assignment.interval.ms must be less than or equal to group.share.max.assignment.interval.ms",
+            ),
+        ),
+        (
+            "1",
             ("log.cleaner.threads", APPEND, "1"),
             (INVALID_CONFIG, "Config value append is not allowed for config key: log.cleaner.threads"),
         ),

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+
+import pytest
+
+from pykbroker.share_partitions import leading
 from pykbroker.share_partitions.leading import LedSharePartition
 from pykbroker.share_partitions.states import Acknowledge
 from pykbroker.tests.kit.share_groups import SHARE_GROUP, ShareCluster, ShareMember
 from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
 from pykbroker.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 
 TWO = {
@@ -49,6 +55,26 @@ def test_it_ends_with_the_leadership_and_the_member_is_told_so() -> None:
     assert member.acknowledge(0, 5, Acknowledge.ACCEPT) == ErrorCode.NOT_LEADER_OR_FOLLOWER
     world.asked_broker = lambda: 3 - before  # type: ignore[method-assign]
     assert ShareMember(world).acquired() == [(0, 5, 1)]
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_what_a_deleted_group_cannot_persist_is_no_error_of_the_broker(
+    lost: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The session outlives the group; then the lock is over, or its connection is lost."""
+    world, member = started()
+    member.acquired()
+    world.heartbeat("m", -1)
+    (deleted,) = world.ask(DeleteGroupsRequest([SHARE_GROUP]), 2, broker=world.coordinator(SHARE_GROUP)).results
+    assert deleted.error_code == ErrorCode.NONE
+    if lost:
+        member.peer.lose()
+        world.settle()
+    else:
+        world.advance(31_000)
+    (line,) = [each for each in caplog.records if each.name == leading.__name__]
+    assert line.levelno == logging.WARNING
+    assert "failed: Error in write state RPC. Write operation on uninitialized share partition" in line.getMessage()
 
 
 def test_a_deleted_topic_ends_it() -> None:

@@ -93,7 +93,7 @@ def test_a_life_that_ends_with_records_acquired_leaves_no_error(how: str) -> Non
 
 @pytest.mark.parametrize("how", ["reset", "restore"])
 def test_share_sessions_of_a_life_that_has_ended_take_no_room(how: str) -> None:
-    with Kafka({**SETTINGS, "group.share.max.share.sessions": 1}) as kafka:
+    with Kafka({**SETTINGS, "group.share.max.share.sessions": 1, "group.share.max.size": 1}) as kafka:
         kafka.create_topic("jobs")
         kafka.snapshot("before")
         for _ in range(3):

@@ -3,10 +3,14 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import os
+import platform
 import random
 import secrets
+import socket
+import ssl
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from time import monotonic
@@ -22,7 +26,9 @@ from pykbroker.worlds.world import World
 
 async def _drawn(world: World) -> list[Any]:
     rng = random.Random()
-    return [random.random(), rng.random(), uuid.uuid4(), os.urandom(8), secrets.token_hex(4)]
+    drawn = [random.random(), rng.random(), uuid.uuid4(), os.urandom(8), secrets.token_hex(4), ssl.RAND_bytes(8)]
+    of_times = [make() for name in ("uuid1", "uuid6", "uuid7") if (make := getattr(uuid, name, None)) is not None]
+    return [*drawn, *of_times, uuid.getnode(), *([os.getrandom(8)] if hasattr(os, "getrandom") else [])]
 
 
 def test_chance_is_the_seeds_and_is_put_back() -> None:
@@ -59,6 +65,83 @@ def test_time_is_the_worlds_and_costs_nothing() -> None:
     assert 100_000 <= outcome.seconds < 100_001
     assert abs(time.time() - dt.datetime.now(dt.UTC).timestamp()) < 1
     assert dt.datetime.now(dt.UTC).year > 2023
+
+
+@pytest.mark.skipif(not hasattr(time, "clock_gettime"), reason="clocks by number are of POSIX")
+def test_every_clock_is_the_worlds() -> None:
+    async def test(world: World) -> None:
+        def clocks() -> list[float]:
+            return [
+                *(time.clock_gettime(clock) for clock in (time.CLOCK_MONOTONIC, time.CLOCK_REALTIME)),
+                *(time.clock_gettime_ns(clock) / 1e9 for clock in (time.CLOCK_MONOTONIC, time.CLOCK_REALTIME)),
+                *(time.perf_counter(), time.process_time(), time.thread_time(), time.process_time_ns() / 1e9),
+            ]
+
+        before = clocks()
+        await asyncio.sleep(100_000)
+        assert all(100_000 <= after - start < 100_001 for after, start in zip(clocks(), before, strict=True))
+
+    lived(test)
+
+
+def test_a_host_has_a_name_and_each_life_of_it_a_process() -> None:
+    seen: list[tuple[str, str, str, int]] = []
+
+    async def test(world: World) -> None:
+        async def program() -> None:
+            seen.append((socket.gethostname(), socket.getfqdn(), platform.node(), os.getpid()))
+            await asyncio.sleep(5)
+
+        world.host(program, name="payer").crash(at=1, restart=True)
+        world.host(program, name="other")
+        await world.sleep(9)
+        assert socket.gethostname() == "test"
+
+    lived(test)
+    here = len(seen)
+    lived(test)
+    assert seen[:here] == seen[here:]
+    assert [(name, full, node) for name, full, node, _ in seen[:here]] == [
+        (each, each, each) for each in ("payer", "other", "payer")
+    ]
+    assert len({pid for *_, pid in seen}) == 3
+    assert os.getpid() not in {pid for *_, pid in seen}
+
+
+def test_what_other_threads_do_meanwhile_is_real() -> None:
+    """As those of a broker that a fixture keeps: its timers would otherwise be set by the world's clock, and its threads refused."""
+    begins, ends = threading.Event(), threading.Event()
+    seen: list[Any] = []
+
+    def other() -> None:
+        begins.wait()
+        try:
+            before = time.monotonic()
+            within = threading.Thread(target=lambda: seen.append(threading.Event().wait(0.001)))
+            within.start()
+            within.join()
+            time.sleep(0.001)
+            seen.append(before <= time.monotonic() < before + 600)
+            seen.append(os.getpid())
+            random.Random()  # draws nothing of the world's
+            os.urandom(8)
+        except RuntimeError as error:
+            seen.append(error)
+        finally:
+            ends.set()
+
+    async def test(world: World) -> None:
+        begins.set()
+        await world.until(ends.is_set, at_most=1e9)
+        seen.append((os.urandom(8), random.Random().random()))
+
+    thread = threading.Thread(target=other, daemon=True)
+    thread.start()
+    lived(test)
+    thread.join()
+    assert seen[:3] == [False, True, os.getpid()]
+    lived(test)  # the other thread is gone
+    assert seen[3] == seen[4]
 
 
 def test_a_skewed_clock_is_of_its_host() -> None:

@@ -9,13 +9,14 @@ import pytest
 
 from pykbroker.container.tools.running import ToolError
 from pykbroker.container.tools.scram_users import credential, scram_user
+from pykbroker.controller.scram import Upsertion
 
 
 def test_a_password_becomes_what_is_kept_of_it() -> None:
     salt = base64.b64encode(b"salt of a user").decode()
     made = credential(f"SCRAM-SHA-512=[iterations=5000,salt={salt},password=secret]")
     salted = hashlib.pbkdf2_hmac("sha512", b"secret", b"salt of a user", 5000)
-    assert made == (2, "", 5000, b"salt of a user", salted)
+    assert made == Upsertion("", 2, 5000, b"salt of a user", salted)
 
 
 def test_salts_are_never_the_same() -> None:

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from pykbroker.lake.errors import LakeError
-from pykbroker.lake.values.registry import SchemaRegistry
+from pykbroker.lake.values.registry import SchemaRegistry, collect_references
 from pykbroker.tests.kit.dripping import ENDLESS, dripping
 
 LEG, AIRPORT = '{"name": "Leg"}', '{"name": "Airport"}'
@@ -213,6 +213,21 @@ def test_an_answer_has_a_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pykbroker.lake.values.registry._MOST_BYTES", 5)
     with pytest.raises(LakeError, match="answered schemas/ids/7 with more than 5 bytes"):
         SchemaRegistry(answering(SCHEMA)).schema(7)
+
+
+def test_references_without_number_are_given_up() -> None:
+    """Each schema has three that nobody has asked for yet, twenty deep."""
+    asked = 0
+
+    def version(subject: str, depth: int) -> dict[str, object]:
+        nonlocal asked
+        asked += 1
+        assert asked < 10_000
+        names = [f"{subject}{number}" for number in range(3 if depth < 20 else 0)]
+        return {"schema": "x", "references": [{"name": name, "subject": name, "version": depth + 1} for name in names]}
+
+    with pytest.raises(LakeError, match="more than 2000 references"):
+        collect_references(version("", 1), {}, version)
 
 
 def test_references_in_a_circle_end(address: str) -> None:
