@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
+from compat_tests.conftest import takes_long
 from compat_tests.harness.apache import ApacheBroker, ApacheController
 from compat_tests.harness.java import QUICK
 from compat_tests.harness.process import BrokerProcess, stop_turns
@@ -201,6 +202,7 @@ def test_what_is_acknowledged_stays(nodes: Nodes) -> None:
     )
 
 
+@takes_long  # and it is not known yet why, once of six times, no transaction came through for 240 s while a broker of ours was paused
 def test_transactions_are_all_or_none(nodes: Nodes) -> None:
     """Each writes its number to two topics and as an offset of a group, by which it is known whether it was committed."""
     first = nodes.brokers[JAVA].bootstrap
