@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -79,3 +80,19 @@ def found(bug: PublishedBug, requirement: str) -> str | None:
 def test_it_is_found_before_its_fix(bug: PublishedBug) -> None:
     assert found(bug, bug.before) is not None
     assert found(bug, bug.fixed) is None
+
+
+@takes_long
+@pytest.mark.parametrize(("policy", "status"), [("NACK_ON_ERROR", 0), ("ACK_FIRST", 1)])
+def test_the_recipe_for_faststream(tmp_path: Path, policy: str, status: int) -> None:
+    """As it stands, and with the policy by which it loses an order, as docs/worlds.md says."""
+    text = (ROOT / "docs" / "recipes" / "test_faststream.py").read_text().replace("NACK_ON_ERROR", policy)
+    (tmp_path / "test_faststream.py").write_text(text)
+    path = [installed(each) for each in ("faststream==0.6.3", *BESIDE["faststream==0.6.3"])]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-W", "ignore"],
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([*path, str(ROOT)]), "PYTEST_ADDOPTS": ""},
+    )  # fmt: skip
+    assert done.returncode == status, done.stdout
+    assert ("lost: " in done.stdout) == bool(status)

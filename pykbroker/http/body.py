@@ -53,11 +53,16 @@ async def read_object(request: web.Request, most: int) -> dict[str, Any]:
     return await object_of(await read(request, most) or b"{}")
 
 
+async def parsed(raw: bytes) -> Any:
+    """Return the value of a text of JSON, which is parsed in a thread if it is large. Raises ValueError and RecursionError."""
+    text = raw.decode(json.detect_encoding(raw), "surrogatepass")
+    return loads(text) if len(raw) <= PARSED_HERE else await asyncio.to_thread(loads, text)
+
+
 async def object_of(raw: bytes) -> dict[str, Any]:
     """Return the JSON object of a body. Raises VerbRefused."""
     try:
-        text = raw.decode(json.detect_encoding(raw), "surrogatepass")
-        said = loads(text) if len(raw) <= PARSED_HERE else await asyncio.to_thread(loads, text)
+        said = await parsed(raw)
     except (ValueError, RecursionError) as error:
         raise VerbRefused(400, f"the body is no JSON: {error}") from error
     if not isinstance(said, dict):

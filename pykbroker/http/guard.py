@@ -31,6 +31,9 @@ _BEARER: Final = "bearer "
 #: An address of IPv6 in brackets, or a name or an address of IPv4; perhaps with a port.
 _HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+(?:%\w+)?)\]|([^\[\]:]+))(?::[0-9]*)?", re.ASCII)
 _LOCALHOST: Final = "localhost"
+_NOT_FOUND: Final = (
+    "there is no such path: there are /console, /health, /ready, /metrics, and those of /api/v1/openapi.json"
+)
 #: Characters of a host name that an error repeats.
 _LONGEST_HOST: Final = 253
 
@@ -47,7 +50,7 @@ def guard(options: HttpOptions, also_open: Collection[str] = ()) -> Middleware:
         try:
             return await handler(request)
         except web.HTTPException as error:  # aiohttp's own: unknown path, wrong method, too large a body
-            answer = problem(error.status, error.reason)
+            answer = problem(error.status, _NOT_FOUND if error.status == 404 else error.reason)
             if hdrs.ALLOW in error.headers:
                 answer.headers[hdrs.ALLOW] = error.headers[hdrs.ALLOW]
             return answer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from json.scanner import py_make_scanner  # type: ignore[attr-defined] # it is always there
 from math import isinf
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 #: Shorter texts take less than a millisecond.
 _SHORT: Final = 64 * 1024
@@ -15,27 +15,29 @@ DEEPEST: Final = 100
 _SCALAR: Final = 5
 
 
-def _finite(text: str) -> float:
+def finite_number(text: str) -> float:
+    """A number within the range of a double. Raises ValueError."""
     found = float(text)
     if isinf(found):
         raise ValueError(f"{text[:20]} is out of the range of numbers")
     return found
 
 
-def _unknown(word: str) -> None:
-    raise ValueError(f"{word} is no value of JSON")
+def no_number(word: str) -> NoReturn:
+    """Raises ValueError: Python also reads and writes ``NaN`` and ``Infinity``."""
+    raise ValueError(f"{word} is no number of JSON")
 
 
 class _FairScanner(json.JSONDecoder):
     """Scans in Python; strings, which make large texts large, are scanned as fast."""
 
     def __init__(self) -> None:
-        super().__init__(parse_float=_finite, parse_constant=_unknown)
+        super().__init__(parse_float=finite_number, parse_constant=no_number)
         self.scan_once = py_make_scanner(self)
 
 
 _FAIR: Final = _FairScanner()
-_FAST: Final = json.JSONDecoder(parse_float=_finite, parse_constant=_unknown)
+_FAST: Final = json.JSONDecoder(parse_float=finite_number, parse_constant=no_number)
 
 
 def is_larger(value: Any, most: int) -> bool:
@@ -61,5 +63,5 @@ def is_larger(value: Any, most: int) -> bool:
 
 
 def loads(text: str) -> Any:
-    """The value, of the standard's JSON alone: Python also reads and writes ``NaN`` and ``Infinity``. Raises ValueError and RecursionError."""
+    """The value, of the standard's JSON alone. Raises ValueError and RecursionError."""
     return (_FAST if len(text) <= _SHORT else _FAIR).decode(text)

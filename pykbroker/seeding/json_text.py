@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from json.decoder import scanstring  # type: ignore[attr-defined]  # missing in typeshed
-from math import isinf
-from typing import Any, NoReturn
+from typing import Any
 
+from pykbroker.runtime.json_text import finite_number, no_number
 from pykbroker.seeding.plain_records import EXAMPLE, DuplicateField
 from pykbroker.seeding.seed import Misfit, Path
 
@@ -21,7 +21,7 @@ def parse(text: bytes | str) -> Any:
     mark = None
     try:
         decoded = text if isinstance(text, str) else text.decode("utf-8-sig")
-        return json.loads(decoded, parse_constant=_no_number, parse_float=_float, object_pairs_hook=_object)
+        return json.loads(decoded, parse_constant=no_number, parse_float=finite_number, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
         where = f"at character {error.colno}" if error.lineno == 1 else f"at line {error.lineno}, column {error.colno}"
         reason = f"{error.msg[:1].lower()}{error.msg[1:]} {where}"
@@ -38,17 +38,6 @@ def parse(text: bytes | str) -> Any:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     return found if len(found) == len(pairs) else DuplicateField.of(pairs)
-
-
-def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number of JSON")
-
-
-def _float(text: str) -> float:
-    number = float(text)
-    if isinf(number):
-        raise ValueError(f"{text} is too large a number")
-    return number
 
 
 def line_and_column(text: str, path: Path) -> tuple[int, int]:

@@ -222,7 +222,6 @@ _REFUSED: Final[tuple[tuple[Any, str, str, str], ...]] = (
     (threading.Thread, "start", "threading.Thread.start", _THREAD),
     (_thread, "start_new_thread start_joinable_thread", "_thread.{}", _THREAD),
     (socket.socket, "connect connect_ex bind listen sendto sendmsg", "socket.{}", _SOCKET),
-    (socket, "socketpair", "socket.{}", _SOCKET),
     (select, "poll epoll kqueue devpoll", "select.{}", _SOCKET),
     (socket, "getaddrinfo gethostbyname gethostbyname_ex gethostbyaddr getnameinfo", "socket.{}", _NAME),
     (subprocess.Popen, "__init__", "subprocess.Popen", _PROCESS),

@@ -64,6 +64,8 @@ SUITES = [
     Suite("suites/franz_go", "franz-go", "its own integration tests"),
     Suite("suites/librdkafka", "librdkafka", "its own tests, where a variable asks for them"),
     Suite("suites/kafka_go", "kafka-go", "its own tests"),
+    Suite("suites/confluent_go", "confluent-kafka-go", "its own tests, where a variable asks for them"),
+    Suite("suites/sarama", "sarama", "its own tests on five brokers, where a variable asks for them", _OWN_PROCESS),
     Suite("sarama", "sarama", "data, groups, admin"),
     Suite("kafkajs", "kafkajs", "data, groups, admin, transactions"),
     Suite("spark", "PySpark 4.0.0", "Spark's Kafka source and sink, recovery"),

@@ -7,7 +7,6 @@ untrusted as records: limited in size, validated, and shown by the page as text.
 from __future__ import annotations
 
 import asyncio
-import json
 import ssl
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import aiohttp
 from yarl import URL
 
+from pykbroker.http.body import parsed
 from pykbroker.steered.refusal import VerbRefused
 
 if TYPE_CHECKING:
@@ -87,7 +87,11 @@ class RemoteRegistry:
         """As the protocol; whose rights are its own matter."""
         del principal
         async with self._requests:
-            return _json(await self._fetched(path, query))
+            answer = await self._fetched(path, query)
+            try:
+                return await parsed(answer)
+            except (ValueError, RecursionError) as error:
+                raise VerbRefused(502, "what the schema registry answers is no JSON") from error
 
     async def _fetched(self, path: str, query: Mapping[str, str]) -> bytes:
         url = URL(f"{self._address}{path}", encoded=True).update_query(query)
@@ -129,13 +133,6 @@ async def _limited(content: aiohttp.StreamReader) -> bytes:
 def _what(path: str) -> str:
     number = path.removeprefix("/schemas/ids/")
     return path if number == path else f"schema {number}"
-
-
-def _json(data: bytes) -> Any:
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise VerbRefused(502, "what the schema registry answers is no JSON") from error
 
 
 def _checked(number: int, said: Any) -> dict[str, Any]:

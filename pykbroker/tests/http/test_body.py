@@ -9,6 +9,7 @@ import json
 import pytest
 
 from pykbroker.http.api.table import ROUTES
+from pykbroker.http.body import parsed
 from pykbroker.http.console import router
 from pykbroker.tests.http.http_client import Asked, WithHttp, with_http
 
@@ -61,6 +62,23 @@ def test_bodies_are_never_unpacked() -> None:
                     415,
                     "a body is sent as it is, without Content-Encoding",
                 )
+
+
+def test_large_texts_of_others_are_parsed_beside_the_loop() -> None:
+    async def turns_of_others(raw: bytes) -> int:
+        turns, loop = 0, asyncio.get_running_loop()
+
+        def turn() -> None:
+            nonlocal turns
+            turns += 1
+            loop.call_soon(turn)
+
+        loop.call_soon(turn)
+        assert await parsed(raw) == json.loads(raw)
+        return turns
+
+    assert asyncio.run(turns_of_others(b"[1]")) == 0
+    assert asyncio.run(turns_of_others(b"[" + b"{}," * 30_000 + b"{}]")) > 0
 
 
 def test_large_bodies_leave_clients_their_turns() -> None:

@@ -26,7 +26,9 @@ def test_health_readiness_and_metrics() -> None:
         for answer in (page, http.ask("/health"), http.ask("/nothing")):
             assert answer.headers["X-Content-Type-Options"] == "nosniff"
             assert answer.headers["Server"] == "pykbroker"
-        assert http.ask("/nothing").json == {"title": "Not Found", "status": 404}
+        nothing = http.ask("/brokers/1/stop").json
+        assert nothing["status"] == 404
+        assert "/api/v1/openapi.json" in nothing["title"]
         refused = http.ask("/metrics", method="POST")
         assert (refused.status, refused.headers["Allow"]) == (405, "GET,HEAD")
         assert http.kafka.node.summary()["http"] == f"127.0.0.1:{http.port}"

@@ -70,7 +70,6 @@ CALLS: dict[str, Callable[[], Awaitable[Any]]] = {
     "subprocess.Popen": lambda: _call(subprocess.run, [sys.executable, "-V"]),
     "os.fork": lambda: _call(os.fork),
     "_thread.start_new_thread": lambda: _call(_thread.start_new_thread, print, ()),
-    "socket.socketpair": lambda: _call(socket.socketpair),
     "socket.gethostbyaddr": lambda: _call(socket.gethostbyaddr, "127.0.0.1"),
     "socket.listen": _listens_at_any,
     "selectors.": lambda: _call(selectors.SelectSelector().select, 1),
