@@ -59,11 +59,11 @@ def values(bootstrap: str, topics: list[str], isolation: str) -> dict[str, list[
     at_end: set[str] = set()
 
     def is_at_the_end() -> bool:
-        message = consumer.poll(0.5)
-        if message is not None and message.error() is None:
-            found[message.topic()].append(message.value())
-        elif message is not None:
-            at_end.add(message.topic())
+        for message in consumer.consume(1000, 0.5):
+            if message.error() is None:
+                found[message.topic()].append(message.value())
+            else:
+                at_end.add(message.topic())
         return at_end == set(topics)
 
     until_in_thread(is_at_the_end)

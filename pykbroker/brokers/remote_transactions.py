@@ -129,23 +129,23 @@ class RemoteMarkers:
 
 def _joined(sent: Iterable[Waiting]) -> list[WritableTxnMarker]:
     """The markers, those of one transaction as one."""
-    joined: dict[tuple[object, ...], WritableTxnMarker] = {}
+    joined: dict[tuple[int, int, bool, int, int], dict[str, list[int]]] = {}
     for marker, _ in sent:
-        key = (
-            *(marker.producer_id, marker.producer_epoch, marker.transaction_result),
-            *(marker.coordinator_epoch, marker.transaction_version),
-        )
-        kept = joined.setdefault(
-            key,
-            WritableTxnMarker(*key[:3], [], *key[3:]),
-        )
-        topics = {each.name: each for each in kept.topics}
+        of, where = (marker.producer_id, marker.producer_epoch), (marker.coordinator_epoch, marker.transaction_version)
+        topics = joined.setdefault((*of, marker.transaction_result, *where), {})
         for topic in marker.topics:
-            if topic.name in topics:
-                topics[topic.name].partition_indexes += topic.partition_indexes
-            else:
-                kept.topics.append(WritableTxnMarkerTopic(topic.name, list(topic.partition_indexes)))
-    return list(joined.values())
+            topics.setdefault(topic.name, []).extend(topic.partition_indexes)
+    return [
+        WritableTxnMarker(
+            producer_id,
+            producer_epoch,
+            committed,
+            [WritableTxnMarkerTopic(name, indexes) for name, indexes in topics.items()],
+            coordinator_epoch,
+            version,
+        )
+        for (producer_id, producer_epoch, committed, coordinator_epoch, version), topics in joined.items()
+    ]
 
 
 class RemoteTransactions:

@@ -15,9 +15,10 @@ from pykbroker.runtime.json_text import is_larger, loads
 _SCHEMA_MAGIC: Final = 1
 #: Those of keys of schemas that are known, the first that of early registries.
 _SCHEMA_MAGICS: Final = (0, 1)
-#: Bytes of a key or a value, and characters of each field but the schema: more than any registry writes.
+#: Bytes of a key or a value, and characters of each field but those of a schema, of which texts alone are taken: more than any registry writes.
 _LARGEST: Final = 8 * 1024 * 1024
 _LARGEST_FIELD: Final = 1024 * 1024
+_OF_SCHEMAS: Final = ("schema", "references")
 #: Characters of the name of a subject or a context: no request can have a longer one.
 _LONGEST_NAME: Final = 8 * 1024
 
@@ -165,7 +166,7 @@ def _object(data: bytes | None) -> dict[str, Any]:
         raise Unreadable(f"it is no JSON: {error}") from error
     if not isinstance(found, dict):
         raise Unreadable("it is no object of JSON")
-    if any(name != "schema" and is_larger(each, _LARGEST_FIELD) for name, each in found.items()):
+    if any(name not in _OF_SCHEMAS and is_larger(each, _LARGEST_FIELD) for name, each in found.items()):
         raise Unreadable("a field of it is too large, or nested too deep")
     return found
 

@@ -33,8 +33,8 @@ class Beside:
         self.world.topic("t", partitions=2)
         self.asked: list[tuple[Any, Deferred[Any]]] = []
         self.queue = WakeQueue()
-        self.queue.run_by(self.due.append)
         self.due: list[Any] = []
+        self.queue.run_by(self.due.append)
         metadata = self.world.cluster.metadata
         self.markers = RemoteMarkers(self, metadata, HERE, self, self.queue)
         self.transactions = RemoteTransactions(self, metadata, HERE, self, BrokerConfig())  # type: ignore[arg-type]
@@ -46,7 +46,8 @@ class Beside:
         return answer
 
     def turn(self) -> None:
-        due, self.due = self.due, []
+        due = self.due.copy()
+        self.due.clear()
         for run in due:
             run()
 

@@ -55,6 +55,17 @@ def test_a_schema() -> None:
     assert version_of(decoded[1]) == found
 
 
+def test_whatever_this_registry_writes_it_reads() -> None:
+    """The largest body of a request is of 4 MiB."""
+    long = "x" * 3_500_000
+    for schema in (Schema(long), Schema('"int"', references=(Reference(long, "s", 1),))):
+        found = Version("s", 1, 7, schema, schema.guid())
+        decoded = decode(*encode((SchemaKey("s", 1), schema_value(found))))
+        assert decoded is not None
+        assert decoded[1] is not None
+        assert version_of(decoded[1]) == found
+
+
 def test_a_record_of_an_earlier_registry() -> None:
     value = b'{"subject":"s","version":1,"id":1,"schema":"\\"string\\"","deleted":false}'
     decoded = decode(b'{"keytype":"SCHEMA","subject":"s","version":1,"magic":1}', value)
