@@ -249,12 +249,13 @@ class PartitionTable:
         begin = 0
         while (image := self._metadata.image.topic(topic)) is not None and begin < len(image.partitions):
             config = self._log_config(topic)
-            for index in range(begin, begin + _AT_ONCE):
+            end = min(begin + _AT_ONCE, len(image.partitions))
+            for index in range(begin, end):
                 partition = self.by_name.get((topic, index))
                 if partition is not None and partition.opened_log is not None:
                     partition.update_config(config)
-            yield _TOPIC_WEIGHT + _PARTITION_WEIGHT * min(_AT_ONCE, len(image.partitions) - begin)
-            begin += _AT_ONCE
+            yield _TOPIC_WEIGHT + _PARTITION_WEIGHT * (end - begin)
+            begin = end
 
     def _reconfigure_all(self) -> Steps:
         """Apply changed settings of the broker to all topics, which may be thousands."""

@@ -198,7 +198,7 @@ class _ShareFetch:
         if self.needed > 1 and self.timer is not None and not (yield from self._is_enough()):
             return gather(waits)
         for where in self.session.in_turn():
-            if self.session.has_ended or self.acquired >= self.request.max_records or self.left <= 0:
+            if self._is_over() or self.acquired >= self.request.max_records or self.left <= 0:
                 break
             try:
                 wait = self._look_at(where)
@@ -214,7 +214,7 @@ class _ShareFetch:
         """Whether there are as many bytes to acquire as the member wants, or something to be told of."""
         available = 0
         for where in self.session.in_turn():
-            if self.session.has_ended:
+            if self._is_over():
                 return True
             try:
                 led = self._opened(where)

@@ -27,7 +27,7 @@ _OTHERS: Final = (
 _FIELDS: Final = ("salted_password", "hmac", "auth_bytes")
 _HIDDEN: Final = "(hidden)"
 #: The weight of a struct that is copied.
-_WEIGHT: Final = 0.6
+_WEIGHT: Final = 0.8
 
 
 def without_secrets(message: Any) -> Generator[float, None, Any]:

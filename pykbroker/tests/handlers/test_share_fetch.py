@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from pykbroker.runtime.waits import Deferred
 from pykbroker.share_partitions.states import Acknowledge
+from pykbroker.tests.kit.cluster import Peer
 from pykbroker.tests.kit.share_groups import SHARE_GROUP, ShareCluster, ShareMember
 from pykbroker.tests.kit.transactions import Producer
 from pykbroker.wire.errors import ErrorCode
@@ -290,3 +293,27 @@ def test_a_fetch_of_many_partitions_opens_none_when_its_member_has_gone(turns: i
         world.run_turn()
     member.peer.lose()
     assert left_open(world) == 0
+
+
+class KeepsAnswers(ShareCluster):
+    """Has the newest answer, which may be abandoned as a connection that is lost does it."""
+
+    answer: Deferred[Any]
+
+    def _hand_in(self, frame: bytearray, broker: int, peer: Peer) -> Deferred[Any]:
+        self.answer = super()._hand_in(frame, broker, peer)
+        return self.answer
+
+
+def test_who_is_gone_while_many_partitions_are_looked_at_waits_for_none() -> None:
+    """Its connection is lost between two turns; the session ends later."""
+    world = KeepsAnswers(partitions=600)
+    world.joined()
+    member = ShareMember(world, partitions=600)
+    member.fetch()
+    member.post_fetch(max_wait_ms=5000)
+    led = world.broker.share_partitions.led_of(SHARE_GROUP)
+    assert 0 < sum(len(each.waiting) for each in led) < 600
+    world.answer.abandon()
+    world.settle()
+    assert [each.key for each in led if each.waiting] == []
