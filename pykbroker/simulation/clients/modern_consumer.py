@@ -67,7 +67,10 @@ class ModernConsumer(GroupConsumer):
         yield from self._leave()
 
     def _reconcile(self, target: dict[TopicPartition, bytes]) -> Steps[None]:
-        """Give back, then take; the next heartbeat, which comes at once, says that it is done."""
+        """Give back, then take; the next heartbeat, which comes at once, says that it is done. In a newer epoch it begins anew, as Java's
+        member does: the coordinator may have given to another what was not taken yet.
+        """
+        generation = self._generation
         kept = {where: topic_id for where, topic_id in self._ids.items() if target.get(where) == topic_id}
         if len(kept) < len(self._ids):
             yield from self._commit_last()
@@ -75,8 +78,8 @@ class ModernConsumer(GroupConsumer):
                 return
             self._settle(kept)
         added = [where for where in target if where not in kept]
-        code = yield from self.positions.load(added, self._member_id, self._generation)
-        if target is not self._target:
+        code = yield from self.positions.load(added, self._member_id, generation)
+        if target is not self._target or generation != self._generation:
             return
         if code is not ErrorCode.NONE:
             yield from self.pause(RETRY_MS)
