@@ -49,6 +49,8 @@ class ModernConsumer(GroupConsumer):
         #: was told of, None where it is to be told all again.
         self._settled = 0
         self._reported: int | None = None
+        #: Whether a heartbeat that says what it owns is not answered yet.
+        self._telling = False
         self._hurry: Deferred[None] = Deferred()
         self.spawn(self._run())
         self.spawn(self._beat())
@@ -67,10 +69,9 @@ class ModernConsumer(GroupConsumer):
         yield from self._leave()
 
     def _reconcile(self, target: dict[TopicPartition, bytes]) -> Steps[None]:
-        """Give back, then take; the next heartbeat, which comes at once, says that it is done. In a newer epoch it begins anew, as Java's
-        member does: the coordinator may have given to another what was not taken yet.
+        """Give back, then take; the next heartbeat, which comes at once, says that it is done. Nothing is taken while a heartbeat is on its
+        way that says what it owns: the coordinator may give the rest to others at once.
         """
-        generation = self._generation
         kept = {where: topic_id for where, topic_id in self._ids.items() if target.get(where) == topic_id}
         if len(kept) < len(self._ids):
             yield from self._commit_last()
@@ -78,10 +79,10 @@ class ModernConsumer(GroupConsumer):
                 return
             self._settle(kept)
         added = [where for where in target if where not in kept]
-        code = yield from self.positions.load(added, self._member_id, generation)
-        if target is not self._target or generation != self._generation:
+        code = yield from self.positions.load(added, self._member_id, self._generation)
+        if target is not self._target:
             return
-        if code is not ErrorCode.NONE:
+        if code is not ErrorCode.NONE or self._telling:
             yield from self.pause(RETRY_MS)
             return
         self.history.count("assignment")
@@ -109,12 +110,15 @@ class ModernConsumer(GroupConsumer):
         while not self.leaving:
             sent_ms = self.world.now_ms
             settled = self._settled
+            request = self._heartbeat()
+            self._telling = request.topic_partitions is not None
             try:
-                answer = yield from self.ask_coordinator(GROUP, self.group, self._heartbeat(), 1)
+                answer = yield from self.ask_coordinator(GROUP, self.group, request, 1)
             except Disconnected:
                 self._reported = None
                 yield from self.pause(RETRY_MS)
                 continue
+            self._telling = False
             code = ErrorCode(answer.error_code)
             if code is ErrorCode.NONE:
                 self.last_heartbeat_ms = sent_ms
