@@ -46,6 +46,8 @@ TEXTS = {
     r"Principal = .*": "a line of the log; pykbroker/tests/security/test_authorizer.py compares it",
     r"scrape_configs:": "settings of Prometheus",
     r"listeners=INSIDE://.*": "a server.properties; compat_tests/security runs listeners of these kinds, in one broker",
+    r"process\.roles=broker": "a server.properties; compat_tests/quorum runs brokers with such settings",
+    r"listener\.security\.protocol\.map=CLIENTS:.*": "settings of listeners; compat_tests/quorum/test_secured.py runs a broker with such",
     r"bootstrap\.servers=broker\.example.*": "a file of a client; pykbroker/tests/cli/test_command_config.py has such",
     r"listener\.name\.users\.sasl\.enabled\.mechanisms=OAUTHBEARER": "settings of a listener; compat_tests/security runs one",
     r"apt-get install gcc .*": "what gssapi is compiled with; scripts/test does so for the tests",
