@@ -41,6 +41,7 @@ _GROUP_CONFIGS: dict[str, str | None] = {
 _SETTINGS = {
     "group.share.min.heartbeat.interval.ms": "200",
     "group.share.heartbeat.interval.ms": "200",
+    "group.share.min.session.timeout.ms": "30000",
     "group.share.session.timeout.ms": "30000",
     "group.share.min.record.lock.duration.ms": "1000",
     "share.coordinator.snapshot.update.records.per.snapshot": "20",
