@@ -147,7 +147,7 @@ def test_a_report_has_a_file_for_each_test_whatever_its_name(tmp_path: Path) -> 
     names = {each.stem for each in (tmp_path / "failures").glob("*.html")}
     assert names == {each.stem for each in (tmp_path / "failures").glob("*.tape")}
     assert len(names) == 5
-    (replayed,) = [line for line in output.splitlines() if "touch" in line and "replay: " in line]
+    replayed = next(line for line in output.splitlines() if "touch" in line and "replay: " in line)
     assert shlex.split(replayed.partition("replay: ")[2])[:2] == ["pytest", "test_it.py::test_fails[it's; touch there]"]
 
 
