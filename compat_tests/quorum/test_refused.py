@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.process import ServerFailed
-from compat_tests.quorum.member import Member, create, state
+from compat_tests.quorum.member import Member, consume, create, produce, state
 from pykbroker.tests.kit.ports import free_ports
 
 
@@ -68,6 +70,28 @@ def test_voters_that_are_not_reached(java: ApacheKafka, tmp_path: Path) -> None:
     said = refused(member)
     assert "no controller that leads is reached: check that they run" in said
     assert nobody in member.log_tail()
+
+
+def test_a_stop_of_the_broker_alone(java: ApacheKafka, ours: Member) -> None:
+    """Its controllers would not hear of it."""
+    topic = create(java.bootstrap, [4])
+    for options in ([], ["--abrupt"]):
+        command = [
+            sys.executable,
+            "-m",
+            "pykbroker",
+            "brokers",
+            "stop",
+            "4",
+            *options,
+            "--data-dir",
+            str(ours.data_dir),
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        assert "stop and start its own process" in done.stderr
+    produce(ours.bootstrap, topic, [b"goes on"])
+    assert consume(ours.bootstrap, topic, 1) == [b"goes on"]
 
 
 def test_a_level_above_ours(java: ApacheKafka, tmp_path: Path) -> None:

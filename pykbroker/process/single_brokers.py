@@ -37,7 +37,7 @@ class SingleBrokers:
         Raises WrongBroker, or KafkaError KAFKA_STORAGE_ERROR if the metadata log cannot take the first step; the broker goes on then.
         """
         async with self._changing:
-            lifecycle = self._changeable()
+            lifecycle = self._governed()
             if node_id not in lifecycle.cluster.brokers:
                 raise WrongBroker(self._not_one_of(node_id, "running"))
             if abrupt:
@@ -55,7 +55,7 @@ class SingleBrokers:
         Raises WrongBroker, OSError if a port is in use or the log directories cannot be read, or KafkaError KAFKA_STORAGE_ERROR as ``stop``.
         """
         async with self._changing:
-            lifecycle = self._changeable()
+            lifecycle = self._governed()
             if node_id in lifecycle.cluster.brokers or node_id not in self._ids:
                 raise WrongBroker(self._not_one_of(node_id, "stopped"))
             sockets = self._server.sockets(node_id)
@@ -87,6 +87,13 @@ class SingleBrokers:
         lifecycle = self._running()
         if lifecycle is None:
             raise WrongBroker("the process of these brokers is stopping")
+        return lifecycle
+
+    def _governed(self) -> BrokerLifecycle:
+        """The brokers, of a cluster whose controller is told here. Raises WrongBroker."""
+        lifecycle = self._changeable()
+        if not lifecycle.cluster.governs:
+            raise WrongBroker("the controllers of this broker are other processes: stop and start its own process")
         return lifecycle
 
     def _not_one_of(self, node_id: int, state: str) -> str:
