@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -158,7 +158,7 @@ def judged(kafka: Kafka, guarantee: str) -> str:
     return ""
 
 
-def runs(program: Running, seeds: range, at_once: int) -> Iterator[Life]:
+def runs(program: Running, seeds: Iterable[int], at_once: int) -> Iterator[Life]:
     """Lives by seeds, several at a time, as they end."""
     with ThreadPoolExecutor(at_once) as pool:
         yield from pool.map(lambda seed: live(program, seed), seeds)

@@ -47,7 +47,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> tuple[Seen, Seen]:
                 if _same(name, kafka[name], ours[name]):
                     break
                 left -= 1
-                kafka[name], ours[name] = (_tried(name, listeners, PATIENCE_S) for listeners in both)
+                kafka[name], ours[name] = (_of(name, listeners, PATIENCE_S) for listeners in both)
     finally:
         for broker in brokers:
             broker.stop()
@@ -57,15 +57,19 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> tuple[Seen, Seen]:
 def _of_all(listeners: Listeners) -> Seen:
     add_users(listeners.address("PLAINTEXT"))
     with ThreadPoolExecutor(40) as pool:
-        return dict(zip(EVERY, pool.map(lambda name: _tried(name, listeners), EVERY), strict=True))
+        return dict(zip(EVERY, pool.map(lambda name: _of(name, listeners), EVERY), strict=True))
 
 
-def _tried(name: str, listeners: Listeners, patience_s: float | None = None) -> list[object]:
+def _of(name: str, listeners: Listeners, patience_s: float | None = None) -> list[object]:
     """What is seen; of a flow that does not come to its end, how it failed, which is like nothing that the other broker does."""
+    listener, flow = EVERY[name]
     try:
-        return _of(name, listeners, patience_s)
+        talk = Dialogue(listeners.address(listener))
+        flow(talk)
+        talk.end(patience_s)
     except Exception as failure:  # noqa: BLE001 - whatever a connection that is gone does to a flow
         return [_Unfinished(failure)]
+    return talk.seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,14 +77,6 @@ class _Unfinished:
     """Equal to itself alone, so that a flow which fails beside both brokers is not the same."""
 
     failure: Exception
-
-
-def _of(name: str, listeners: Listeners, patience_s: float | None = None) -> list[object]:
-    listener, flow = EVERY[name]
-    talk = Dialogue(listeners.address(listener))
-    flow(talk)
-    talk.end(patience_s)
-    return talk.seen
 
 
 def _same(name: str, kafka: list[object], ours: list[object]) -> bool:
