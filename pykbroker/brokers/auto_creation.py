@@ -68,9 +68,8 @@ class AutoCreation:
 
 def _tell_refused(created: Charged[list[TopicResult]]) -> None:
     for result in created.result:
-        if (
-            result.error is not None and result.error.code is not ErrorCode.TOPIC_ALREADY_EXISTS
-        ):  # another broker was asked, too
+        # One that exists: another broker was asked for it, too.
+        if result.error is not None and result.error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
             log.warning("Auto-creation of topic %s failed: %s", result.name, result.error)
 
 

@@ -1,6 +1,6 @@
 """The controller of a quorum that other processes are, as a broker and what is beside it in its process ask it.
 
-Clients' requests for changes do not come here: they are forwarded whole (``requests/forwarding.py``).
+Clients' requests for changes do not come here: they are forwarded whole (``requests/forwarded.py``).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class JoinedController(RemoteController):
         request = CreateTopicsRequest(
             topics=[_creatable(each) for each in topics], timeout_ms=_TIMEOUT_MS, validate_only=validate_only
         )
-        return self.ask(request, CreateTopicsResponse, code_of=_code_of_any).map(_results)
+        return self.ask(request, CreateTopicsResponse, code_of=lambda answer: _moved(answer.topics)).map(_results)
 
     def alter_configs(
         self, alterations: Sequence[Alteration], /, *, broker_id: int, validate_only: bool = False
@@ -54,7 +54,8 @@ class JoinedController(RemoteController):
         """See ``ControllerPort``, for what the broker itself alters."""
         del broker_id
         request, response, _ = altering(alterations, validate_only=validate_only)
-        return self.ask(request, response, code_of=_code_of_any_resource).map(partial(altering_errors, alterations))
+        answer = self.ask(request, response, code_of=lambda answer: _moved(answer.responses))
+        return answer.map(partial(altering_errors, alterations))
 
     def cordon(self, broker_id: int, directories: Sequence[bytes], /) -> Deferred[None]:
         """See ``ControllerPort``: heartbeats say it."""
@@ -115,10 +116,6 @@ def altering_errors(
     return errors
 
 
-def _code_of_any_resource(response: AlterConfigsResponse | IncrementalAlterConfigsResponse) -> int:
-    return next((each.error_code for each in response.responses if each.error_code == ErrorCode.NOT_CONTROLLER), 0)
-
-
 def _creatable(topic: NewTopic) -> CreatableTopic:
     return CreatableTopic(
         name=topic.name,
@@ -129,9 +126,9 @@ def _creatable(topic: NewTopic) -> CreatableTopic:
     )
 
 
-def _code_of_any(response: CreateTopicsResponse) -> int:
-    """What makes the whole request one to send again."""
-    return next((each.error_code for each in response.topics if each.error_code == ErrorCode.NOT_CONTROLLER), 0)
+def _moved(parts: Sequence[Any]) -> int:
+    """NOT_CONTROLLER if a part of the answer has it, which makes the whole request one to send again; else 0."""
+    return ErrorCode.NOT_CONTROLLER if any(each.error_code == ErrorCode.NOT_CONTROLLER for each in parts) else 0
 
 
 def _results(response: CreateTopicsResponse) -> Charged[list[TopicResult]]:

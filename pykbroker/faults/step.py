@@ -205,7 +205,6 @@ class FaultStep:
         assert peer is not None
         muted = self._muted[peer] = broker.runtime.client_timers.pause(ms)
         muted.map(lambda _: self._muted.pop(peer, None)).or_log("ending a throttle")
-        yield from ()
         return response
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from pykbroker.brokers.cluster import Cluster, Governing, OwnStore
@@ -119,7 +120,11 @@ class QuorumMember:
 
     def _connect(self) -> NodeConnections:
         """Connections to controllers."""
-        return self._connected(self._security(self._controllers.listener, "sasl.mechanism.controller.protocol"))
+        return self._connected(self._security_to_controllers)
+
+    @cached_property
+    def _security_to_controllers(self) -> ClientSecurity | None:
+        return self._security(self._controllers.listener, "sasl.mechanism.controller.protocol")
 
     def _security(self, listener: str, mechanism: str) -> ClientSecurity | None:
         return security_to(self._config, listener, mechanism, self._ground.clock, self._ground.random)

@@ -362,6 +362,7 @@ class Node:
         """Become a broker of the cluster whose controllers the settings name. Raises StartFailed."""
         from pykbroker.network.nodes import NodeConnections
         from pykbroker.process.joining import Ground, QuorumMember
+        from pykbroker.requests.forwarded import Forward
 
         disk, rng = self._take_disk()
         loop, client_id = asyncio.get_running_loop(), f"broker-{config.node_id}"
@@ -375,9 +376,6 @@ class Node:
             lifecycle = await self._unless_stopped(membership.open())
         except (KafkaError, WireError, OSError, ValueError) as error:
             raise log_directories.unusable(self._paths.metadata, error) from error
-
-        from pykbroker.requests.forwarded import Forward
-
         self.server.dispatcher.places.fill(Place.FORWARD, Forward(membership.forwarding))
         return lifecycle
 
