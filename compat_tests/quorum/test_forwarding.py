@@ -29,9 +29,11 @@ from pykbroker.wire.messages.unregister_broker import UnregisterBrokerRequest
 from pykbroker.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
 OURS, JAVA = 4, 1
-#: What differs from one question to the next: ids of topics, and how far the log of the metadata has come.
+#: What differs from one question to the next: ids of topics (any bytes, quotes and commas among them), and how far
+#: the log of the metadata has come.
 _DIFFERENT = re.compile(
-    r"(topic_id|high_watermark|log_end_offset|last_fetch_timestamp|last_caught_up_timestamp)=[^,)]+"
+    r"(topic_id|high_watermark|log_end_offset|last_fetch_timestamp|last_caught_up_timestamp)="
+    r"""(?:b'(?:\\.|[^'\\])*'|b"(?:\\.|[^"\\])*"|-?\d+)"""
 )
 
 
