@@ -105,6 +105,8 @@ class MetadataObserver:
         self._failed = failed
         self._static_voters = static_voters
         self._subscribers: list[Subscriber] = []
+        #: Told where the controller listens that is found to lead.
+        self.leads: Callable[[Address], None] = _ignore
         #: What has come of a snapshot.
         self._pieces = bytearray()
         #: The leader that ``quorum-state`` names.
@@ -327,6 +329,8 @@ class MetadataObserver:
         self._noted = known
         if known[0] >= 0:
             log.info("Node %d leads the controllers in epoch %d", *known)
+        if self.observer.leader is not None:
+            self.leads(self.observer.leader)
         noted = self._runtime.offload(self._copy.note_leader, *known, self._static_voters)
         noted.fold(partial(self._was_noted, then)).or_log("noting the leader of the controllers")
 
@@ -339,6 +343,10 @@ class MetadataObserver:
     def _end(self, sentence: str) -> None:
         self._ended = True
         self._failed(sentence)
+
+
+def _ignore(leader: Address) -> None:
+    del leader
 
 
 def _answer(error: int, leader: Any, endpoints: Sequence[Any]) -> QuorumAnswer:
