@@ -104,7 +104,6 @@ class QuorumMember:
         )
         self.logs.load()
         self._observing = self._observe()
-        self._observing.leads = self._leads
         self._session = self._begin_session()
         self._observing.start()
         self._session.start()
@@ -170,6 +169,7 @@ class QuorumMember:
             self._config,
             self._end,
             static_voters=sorted(voters) or None,
+            leads=self._leads,
         )
 
     def _begin_session(self) -> ControllerSession:
