@@ -8,6 +8,7 @@ import random
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 from compat_tests.conftest import takes_long
@@ -146,10 +147,9 @@ def _batches(source: random.Random, begin: int) -> list[write.StateBatch]:
     return found
 
 
-def _told(broker: BrokerProcess, tells: Callable[[_Coordinator], Any]) -> Any:
+def _in_a_broker(tells: Callable[[_Coordinator], Any], broker: BrokerProcess) -> Any:
     broker.start()
-    ask = Ask(broker.bootstrap, 2, "states")
-    with closing(ask):
+    with closing(Ask(broker.bootstrap, 2, "states")) as ask:
         return tells(_Coordinator(ask))
 
 
@@ -159,7 +159,7 @@ def test_records_and_what_is_taken_away_are_those_of_apache_kafka(tmp_path):
         coordinator.await_that(lambda: coordinator.first() == coordinator.needed())
         return answers, coordinator.written, coordinator.first()
 
-    kafkas, ours = in_both(tmp_path, _SETTINGS, lambda broker: _told(broker, tells))
+    kafkas, ours = in_both(tmp_path, _SETTINGS, partial(_in_a_broker, tells))
     assert ours == kafkas
     _, written, first = ours
     assert [offset for offset, *_ in written] == list(range(len(written)))
@@ -186,5 +186,5 @@ def test_what_is_cold_has_one_snapshot_more_as_with_apache_kafka(tmp_path):
         return coordinator.written, coordinator.first()
 
     settings = {**_SETTINGS, "share.coordinator.cold.partition.snapshot.interval.ms": "4000"}
-    kafkas, ours = in_both(tmp_path, settings, lambda broker: _told(broker, tells))
+    kafkas, ours = in_both(tmp_path, settings, partial(_in_a_broker, tells))
     assert ours == kafkas

@@ -180,4 +180,5 @@ def test_effective_settings_name_the_layer_that_decides():
 
 def test_an_assignor_that_the_broker_names_by_its_class_has_its_own_name() -> None:
     by_class = {"group.streams.assignors": "org.apache.kafka.coordinator.group.streams.assignor.StickyTaskAssignor"}
-    check_group_configs(BrokerConfig(by_class), {"streams.assignor.name": "sticky"})
+    config = BrokerConfig(by_class)
+    assert check_group_configs(config, {"streams.assignor.name": "sticky"}) is None
