@@ -187,9 +187,7 @@ class QuorumMember:
 
     def _controller(self) -> JoinedController:
         limit_ms = self._config["controller.socket.timeout.ms"]
-        return JoinedController(
-            self._observing, self._connect(), self.runtime, lambda: self._session.lifecycle.epoch, limit_ms
-        )
+        return JoinedController(self._observing, self._connect(), self.runtime, self._session, limit_ms)
 
     def _cluster(self) -> Cluster:
         config = self._config
