@@ -35,9 +35,11 @@ public class StreamsAssignors {
         Map<String, MemberMetadataAndStateImpl> members = new HashMap<>();
         ((Map<?, ?>) group.get("members")).forEach((id, read) -> {
             Map<?, ?> member = (Map<?, ?>) read;
-            members.put((String) id, new MemberMetadataAndStateImpl(Optional.empty(), Optional.empty(),
-                (String) member.get("process"), Map.of(), tasks(member.get("active")), tasks(member.get("standby")), Map.of(),
-                offsets(member.get("offsets")), Map.of()));
+            Map<String, String> tags = new HashMap<>();
+            ((Map<?, ?>) member.get("tags")).forEach((tag, value) -> tags.put((String) tag, (String) value));
+            members.put((String) id, new MemberMetadataAndStateImpl(Optional.ofNullable((String) member.get("instance")),
+                Optional.ofNullable((String) member.get("rack")), (String) member.get("process"), tags, tasks(member.get("active")),
+                tasks(member.get("standby")), tasks(member.get("warmup")), offsets(member.get("offsets")), offsets(member.get("ends"))));
         });
         Map<String, Integer> counts = new TreeMap<>();
         ((Map<?, ?>) group.get("tasks")).forEach((id, count) -> counts.put((String) id, (Integer) count));
@@ -58,7 +60,9 @@ public class StreamsAssignors {
                 return stateful.contains(id);
             }
         };
-        var configs = AssignmentConfigsImpl.DEFAULT.withNumStandbyReplicas((Integer) group.get("standbys"));
+        List<String> racks = new ArrayList<>();
+        ((List<?>) group.get("racks")).forEach(tag -> racks.add((String) tag));
+        var configs = new AssignmentConfigsImpl((Integer) group.get("standbys"), racks);
         try {
             Map<String, MemberAssignment> assigned =
                 new StickyTaskAssignor().assign(new GroupSpecImpl(members, configs), describer).members();

@@ -1,7 +1,8 @@
 """The sticky assignor of streams groups against Kafka's class: hundreds of groups, every member's tasks equal.
 
 A group lives through members that join and leave, processes with several threads, new partitions and lost state; each assignment is what
-the members have before the next one.
+the members have before the next one. Kafka's class is told, too, what 4.4.0 makes nothing of: racks, tags of clients, warm-up tasks, ends of
+changelogs and names of static members.
 """
 
 from __future__ import annotations
@@ -97,8 +98,10 @@ def _kafkas(specs: list[TaskGroupSpec]) -> list[dict | str]:
 
 
 def _json(spec: TaskGroupSpec) -> dict:
+    source = random.Random(",".join(spec.members))
     members = {
         member_id: {
+            **_without_effect(source, spec),
             "process": member.process_id,
             "active": sorted(member.active),
             "standby": sorted(member.standby),
@@ -111,4 +114,15 @@ def _json(spec: TaskGroupSpec) -> dict:
         "tasks": dict(spec.tasks),
         "stateful": sorted(spec.stateful),
         "standbys": spec.standby_replicas,
+        "racks": source.choice([[], ["zone"], ["zone", "cluster"]]),
+    }
+
+
+def _without_effect(source: random.Random, spec: TaskGroupSpec) -> dict:
+    return {
+        "instance": source.choice([None, f"instance-{source.randrange(9)}"]),
+        "rack": source.choice([None, "a", "b"]),
+        "tags": {tag: source.choice("ab") for tag in ("zone", "cluster") if source.random() < 0.8},
+        "warmup": [task for task in _all(spec.tasks) if source.random() < 0.1],
+        "ends": [[*task, source.randrange(9)] for task in _all(spec.tasks) if source.random() < 0.3],
     }

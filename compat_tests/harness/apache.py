@@ -79,6 +79,11 @@ class ApacheKafka(BrokerProcess):
         self.properties = folder / "server.properties"
 
     def start(self) -> None:
+        self.prepare()
+        super().start()
+
+    def prepare(self) -> None:
+        """Write the settings, and format the log directory, if that is to be done."""
         self.folder.mkdir(parents=True, exist_ok=True)
         if not self.properties.exists():
             free, self._controller_port = free_ports(2)
@@ -86,7 +91,6 @@ class ApacheKafka(BrokerProcess):
             self._write_properties()
         if not (self.data_dir / "meta.properties").exists():
             self._format()
-        super().start()
 
     def command(self) -> list[str]:
         return [*java_command("kafka.Kafka", self.jars, classes=self._plugins, flags=self.flags), str(self.properties)]

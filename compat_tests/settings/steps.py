@@ -231,4 +231,40 @@ GROUPS = [
     resources(TOPIC, 99),
 ]
 
-SCENES = {"topics": TOPICS, "brokers": BROKERS, "groups": GROUPS}
+_TEXTS_OF_LISTS = (
+    ("log.cleanup.policy", ("", ",", "compact,", "compact, delete", "delete, delete", "delete,delete", "x, x", " ,")),
+    ("metric.reporters", ("", ",", "x", "a,a", "org.apache.kafka.common.metrics.JmxReporter,x")),
+    ("sasl.enabled.mechanisms", ("", ",", "PLAIN,PLAIN")),
+    ("listener.name.plaintext.ssl.enabled.protocols", (",", "TLSv1.2,TLSv1.2")),
+    ("cordoned.log.dirs", (",", "*,*")),
+    ("config.providers", ("", ",", "a,a")),
+)
+_OVERRIDES = "max.connections.per.ip.overrides"
+_HOSTS = ("", "a_b", "::1", "[::1]", "a b", "ä", "a;b", "1.2.3.4.5", "a,b", "a,,b", "a\tb")
+_LIMITS = ("", "-5", "+5", "x", "5 6", "2147483648", "-2147483648", "٣", "0" * 20 + "5", "5\0", "5, ,", "5,x", "5,,b:6")
+LISTS = [
+    *(
+        alter(BROKER, "1", (name, operation, text), validate_only=True)
+        for name, texts in _TEXTS_OF_LISTS
+        for text in texts
+        for operation in (SET, APPEND, SUBTRACT)
+    ),
+    *(alter(BROKER, "", (_OVERRIDES, SET, f"{host}:5"), validate_only=True) for host in _HOSTS),
+    *(alter(BROKER, "", (_OVERRIDES, SET, f"localhost:{limit}"), validate_only=True) for limit in _LIMITS),
+    alter(BROKER, "", ("log.cleaner.threads", SET, "0")),
+    alter(BROKER, "", ("log.cleanup.policy", SET, "")),
+    alter(BROKER, "", ("log.cleanup.policy", APPEND, "")),
+    alter(BROKER, "", ("log.cleanup.policy", APPEND, "compact,")),
+    describe(BROKER, "", "log.cleanup.policy"),
+    alter(BROKER, "", ("log.cleanup.policy", APPEND, "")),
+    alter(BROKER, "", ("log.cleanup.policy", DELETE, "")),
+    create("settings-l"),
+    *(
+        alter(TOPIC, "settings-l", (name, operation, text), validate_only=True)
+        for name in ("cleanup.policy", "follower.replication.throttled.replicas")
+        for text in ("", ",", "compact,", ",compact", "compact,compact", " compact")
+        for operation in (SET, APPEND, SUBTRACT)
+    ),
+]
+
+SCENES = {"topics": TOPICS, "brokers": BROKERS, "groups": GROUPS, "lists and limits": LISTS}

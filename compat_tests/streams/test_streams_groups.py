@@ -20,6 +20,7 @@ from compat_tests.harness.records import make_topics
 from compat_tests.oracle.cases.consumer_groups import configure
 from compat_tests.oracle.requests import Ask
 from compat_tests.streams.app import StreamsApp
+from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
 from pykbroker.wire.messages.streams_group_describe import StreamsGroupDescribeRequest
 
 WORDS = 7
@@ -34,7 +35,7 @@ FAST = {
     "group.streams.min.session.timeout.ms": "2000",
     "group.streams.session.timeout.ms": "3000",
 }
-STREAMS = "group.protocol=streams"
+STREAMS, CLASSIC = "group.protocol=streams", "group.protocol=classic"
 APP, FROM, TO = "app", "words", "counts"
 
 
@@ -57,14 +58,26 @@ class Application:
         self._reader.assign([TopicPartition(TO, index, 0) for index in range(PARTITIONS)])
         self.seen: dict[bytes, list[int]] = {}
 
-    def start(self, name: str) -> None:
+    def start(self, name: str, protocol: str = STREAMS) -> None:
         """Start an instance, or start it again with the state that it had."""
-        if name not in self.instances:
-            folder = self._folder / name
-            folder.mkdir()
-            app = StreamsApp(folder, "CountingApp", self._bootstrap, APP, FROM, TO, STREAMS, *self._settings)
-            self.instances[name] = app
-        self.instances[name].start()
+        folder = self._folder / name
+        folder.mkdir(exist_ok=True)
+        app = StreamsApp(folder, "CountingApp", self._bootstrap, APP, FROM, TO, protocol, *self._settings)
+        self.instances[name] = app
+        app.start()
+
+    def stop_all(self) -> None:
+        """Stop the instances, and wait until their group has no members: a classic one has them for their sessions."""
+        for app in self.instances.values():
+            app.stop()
+        wanted = {"streams": StreamsGroupDescribeRequest([APP]), "classic": DescribeGroupsRequest([APP])}
+        deadline = time.monotonic() + LIMIT_S
+        while "Empty" not in {
+            self.ask.quietly(request, 1 if kind == "streams" else 6).groups[0].group_state
+            for kind, request in wanted.items()
+        }:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
 
     def count(self) -> None:
         """Feed a further part and wait until all of it is counted."""
@@ -204,3 +217,19 @@ def test_the_broker_is_killed_under_an_application(start_target: Callable[..., B
         assert application.is_exact()
     finally:
         application.close()
+
+
+@takes_long
+def test_an_application_moves_from_the_classic_protocol_and_back(application: Application) -> None:
+    """All instances stop before the first with the other protocol: 4.4.0 moves no group with members."""
+    application.start("first", CLASSIC)
+    application.count()
+    application.stop_all()
+    application.start("first")
+    application.start("second")
+    assert tasks(application.settled(2), "active_tasks") == ALL
+    application.count()
+    application.stop_all()
+    application.start("second", CLASSIC)
+    application.count()
+    assert application.is_exact()

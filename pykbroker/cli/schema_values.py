@@ -18,7 +18,7 @@ from pykbroker.cli.output import harmless
 from pykbroker.cli.record_format import Formatter
 from pykbroker.client.errors import ClientError, UsageError
 from pykbroker.client.offsets import TopicPartition
-from pykbroker.http_deadline import quoted
+from pykbroker.registry_site import quoted
 from pykbroker.runtime.escaping import escaped
 from pykbroker.wire.records import Record
 

@@ -17,7 +17,7 @@ from pykbroker.cli.output import Output
 from pykbroker.cli.schema_values import Registry
 from pykbroker.client.errors import EXIT_FAILED, ClientError, UsageError
 from pykbroker.client.registry_client import RegistryClient, no_registry
-from pykbroker.http_deadline import quoted
+from pykbroker.registry_site import quoted
 
 app = typer.Typer(help="List, show, register, check, compare and delete schemas of a registry.", no_args_is_help=True)
 

@@ -8,7 +8,7 @@ import urllib.request
 from typing import Any
 
 from pykbroker.client.errors import ClientError, Unreachable, UsageError
-from pykbroker.http_deadline import RegistrySite
+from pykbroker.registry_site import RegistrySite
 from pykbroker.runtime.escaping import escaped
 
 _LARGEST = 64 * 1024 * 1024

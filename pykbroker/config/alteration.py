@@ -43,9 +43,10 @@ def altered(resource_type: int, changes: Iterable[Change], now: Mapping[str, str
             setting = _list_setting(resource_type, name, Operation(operation))
             entries = _entries(now[name] if name in now else value_text(setting.default))
             if operation == Operation.APPEND:
-                entries += (entry for entry in dict.fromkeys(_entries(value)) if entry not in entries)
+                added = _operand(value) if resource_type == BROKER_RESOURCE else dict.fromkeys(_operand(value))
+                entries += [entry for entry in added if entry not in entries]
             else:
-                removed = set(_entries(value))
+                removed = set(_operand(value))
                 entries = [entry for entry in entries if entry not in removed]
             result[name] = ",".join(entries)
     return result
@@ -64,6 +65,11 @@ def settings_after(now: Mapping[str, str], changed: Mapping[str, str | None]) ->
 
 def _entries(text: str | None) -> list[str]:
     return text.split(",") if text else []
+
+
+def _operand(text: str) -> list[str]:
+    """As Java splits it: nothing for commas alone, one empty entry for an empty text."""
+    return text.rstrip(",").split(",") if text.rstrip(",") or not text else []
 
 
 def _list_setting(resource_type: int, name: str, operation: Operation) -> Setting:

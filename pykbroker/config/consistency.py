@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pykbroker.config.setting import ConfigError
-from pykbroker.runtime.digits import number
+from pykbroker.config.setting import ConfigError, java_int
 
 _MEBIBYTE: Final = 1024 * 1024
 #: What ``cordoned.log.dirs`` says for all log directories.
@@ -15,6 +15,14 @@ ALL_LOG_DIRS: Final = "*"
 
 class RequirementFailed(ConfigError):
     """Settings that are valid each, but not together."""
+
+
+class Unexplained(ConfigError):
+    """A refusal that Kafka answers with words of Java's, which name no setting: ``answer`` has these."""
+
+    def __init__(self, message: str, answer: str) -> None:
+        super().__init__(message)
+        self.answer = answer
 
 
 def check_together(values: Mapping[str, Any]) -> None:
@@ -27,29 +35,45 @@ def check_together(values: Mapping[str, Any]) -> None:
     _check_cordoned(values)
     _check_groups(values)
     _require(values["broker.id"] in (-1, values["node.id"]), "You must set `node.id` to the same value as `broker.id`.")
-    _require(values["log.cleaner.threads"] >= 1, "log.cleaner.threads must be at least 1")
+    if values["log.cleaner.threads"] < 1:
+        raise Unexplained("log.cleaner.threads must be at least 1", "/ by zero")
     _require(
         values["log.cleaner.dedupe.buffer.size"] // values["log.cleaner.threads"] > _MEBIBYTE,
         "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.",
     )
 
 
-#: Of a limit.
-_MOST_DIGITS = 10
+_OVERRIDES: Final = "max.connections.per.ip.overrides"
+#: Java's spaces: those of a pattern, and those that ``String.trim`` takes away.
+_SPACES: Final = " \t\n\v\f\r"
+_TRIMMED: Final = "".join(map(chr, range(33)))
+_HOST: Final = re.compile(r"[0-9a-zA-Z\-%._:]*")
 
 
 def connection_limits(text: str) -> dict[str, int]:
-    """``max.connections.per.ip.overrides``, as ``host:limit,host:limit``, by host. Raises ConfigError."""
-    limits: dict[str, int] = {}
-    for entry in filter(None, (entry.strip() for entry in text.split(","))):
-        host, colon, limit = entry.rpartition(":")
-        most = number(limit.strip(), _MOST_DIGITS)
-        if not colon or most is None:
-            raise ConfigError(
-                f"Error parsing configuration property 'max.connections.per.ip.overrides': {entry!r} is not HOST:NUMBER"
+    """``max.connections.per.ip.overrides``, as ``host:limit,host:limit``, by host. Empty entries at the end count for nothing. Raises
+    ConfigError.
+    """
+    entries = [entry.strip(_SPACES) for entry in text.split(",")]
+    while entries and not entries[-1]:
+        entries.pop()
+    for entry in entries:
+        if ":" not in entry:
+            raise _no_limit(
+                entry, f"Error parsing configuration property '{_OVERRIDES}': begin 0, end -1, length {len(entry)}"
             )
-        limits[host.strip()] = most
+    limits = {}
+    for entry in entries:
+        host, limit = (part.strip(_TRIMMED) for part in entry.rsplit(":", 1))
+        most = java_int(limit)
+        if most is None:
+            raise _no_limit(entry, f'For input string: "{limit}"')
+        limits[host] = most
     return limits
+
+
+def _no_limit(entry: str, answer: str) -> ConfigError:
+    return Unexplained(f"Error parsing configuration property '{_OVERRIDES}': {entry!r} is not HOST:NUMBER", answer)
 
 
 def _require(holds: bool, rule: str) -> None:
@@ -95,11 +119,14 @@ def _check_cordoned(values: Mapping[str, Any]) -> None:
 
 
 def _check_connections(values: Mapping[str, Any]) -> None:
-    exempt = connection_limits(values["max.connections.per.ip.overrides"])
+    exempt = connection_limits(values[_OVERRIDES])
     _require(
         values["max.connections.per.ip"] > 0 or bool(exempt),
-        "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set.",
+        f"max.connections.per.ip can be set to zero only if {_OVERRIDES} property is set.",
     )
+    strange = [host for host in exempt if not _HOST.fullmatch(host)]
+    if strange:
+        raise ConfigError(f"{_OVERRIDES} contains invalid addresses : {','.join(strange)}")
     queued = values["queued.max.request.bytes"]
     _require(
         queued <= 0 or queued >= values["socket.request.max.bytes"],

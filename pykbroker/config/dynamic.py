@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from pykbroker.config.broker import BrokerConfig
-from pykbroker.config.consistency import RequirementFailed, check_together
+from pykbroker.config.consistency import RequirementFailed, Unexplained, check_together
 from pykbroker.config.definitions.broker import DYNAMIC_SETTINGS
 from pykbroker.config.layers import without_listener
 from pykbroker.config.reconfiguration import check_listeners, check_reconfiguration
-from pykbroker.config.setting import ConfigError, Update
+from pykbroker.config.setting import ConfigError, Setting, Update
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 _ONLY_WITH_LISTENER = frozenset(
@@ -27,7 +27,7 @@ _ONLY_WITH_LISTENER = frozenset(
     }
 )
 
-_CORDONED = "cordoned.log.dirs"
+_CHECKED_AT_START = ("config.providers",)
 _AT_START = ("listeners", "listener.security.protocol.map")
 
 
@@ -49,10 +49,10 @@ def check_broker_configs(
             "These security configs can be dynamically updated only per-listener using the listener prefix",
         )
         for name, text in settings.items():
-            base = without_listener(name)
-            if base in DYNAMIC_SETTINGS:
-                DYNAMIC_SETTINGS[base].parse(text)
-        _refuse_twice(settings.get(_CORDONED, ""))
+            setting = DYNAMIC_SETTINGS.get(without_listener(name))
+            if setting is not None and setting.name not in _CHECKED_AT_START:
+                _refuse_twice(setting, text)
+                setting.parse(text)
         if not per_broker:
             _refuse(
                 (name for name in settings if _is_per_broker(name)),
@@ -69,15 +69,17 @@ def check_broker_configs(
         check_listeners(config, config.if_altered(this_broker, cluster_default))
     except RequirementFailed as error:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"requirement failed: {error}") from error
+    except Unexplained as error:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, error.answer) from error
     except ConfigError as error:
         raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from error
 
 
-def _refuse_twice(text: str) -> None:
-    """In a file a log directory that is named twice counts once."""
-    names = [each.strip() for each in text.split(",")]
-    if len(set(names)) < len(names):
-        raise ConfigError(f"Configuration '{_CORDONED}' values must not be duplicated.")
+def _refuse_twice(setting: Setting, text: str) -> None:
+    """In a file an entry that is there twice counts once."""
+    entries = [each.strip() for each in text.split(",")]
+    if setting.of_distinct and len(set(entries)) < len(entries):
+        raise ConfigError(f"Configuration '{setting.name}' values must not be duplicated.")
 
 
 def _refuse(names: Iterable[str], why: str) -> None:

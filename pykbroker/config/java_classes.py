@@ -37,6 +37,13 @@ SERVED: Final = {
         ),
         "The assignors that there are: uniform, range.",
     ),
+    "group.share.assignors": Served(
+        ("simple", "org.apache.kafka.coordinator.group.assignor.SimpleAssignor"), "The assignor that there is: simple."
+    ),
+    "group.streams.assignors": Served(
+        ("sticky", "org.apache.kafka.coordinator.group.streams.assignor.StickyTaskAssignor"),
+        "The assignor that there is: sticky.",
+    ),
     "principal.builder.class": Served(
         ("org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",),
         "Take it out: principals are built as Kafka's own class builds them.",

@@ -24,13 +24,22 @@ _THREADS: Final = (
 #: Settings that a listener may have of its own.
 _LISTENER_LIMITS: Final = ("max.connections", "max.connection.creation.rate")
 _MINUTE_MS: Final = 60_000
+_REPORTERS: Final = "metric.reporters"
+#: The one class of reporters that every broker has.
+_JMX: Final = "org.apache.kafka.common.metrics.JmxReporter"
 _UNLIMITED: Final = -1
 _AS_RETENTION: Final = -2  # the local limit follows log.retention
 
 
 def check_reconfiguration(now: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     """Check a change of the broker's values from ``now`` to ``wanted``. Raises ConfigError with Kafka's message."""
-    refusal = _leap(now, wanted) or _cleaners(now, wanted) or _local_retention(wanted) or _copy_lag(wanted)
+    refusal = (
+        _leap(now, wanted)
+        or _cleaners(now, wanted)
+        or _reporters(now, wanted)
+        or _local_retention(wanted)
+        or _copy_lag(wanted)
+    )
     if refusal is not None:
         raise _refused(refusal)
 
@@ -67,6 +76,15 @@ def _cleaners(now: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | None:
     if count > current * 2:
         return f"Log cleaner threads cannot be increased to more than double the current value {current}"
     return None
+
+
+def _reporters(now: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | None:
+    if wanted[_REPORTERS] == now[_REPORTERS] or all(name == _JMX for name in wanted[_REPORTERS]):
+        return None
+    return (
+        f"Validation of dynamic config update of Set({_REPORTERS}) failed with class "
+        "class kafka.server.DynamicMetricsReporters"
+    )
 
 
 def _local_retention(wanted: Mapping[str, Any]) -> str | None:

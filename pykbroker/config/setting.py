@@ -88,11 +88,16 @@ class Setting(NamedTuple):
         """Whether the value must never leave the broker."""
         return self.type is Type.PASSWORD
 
+    @property
+    def of_distinct(self) -> bool:
+        """Whether it is a list in whose text an entry counts once."""
+        return getattr(self.rule, "unique", False)
+
     def parse(self, text: str | None) -> Any:
         """The value of ``text``. Raises ConfigError if it cannot be parsed or breaks the rule."""
         value = None if text is None else _PARSERS[self.type](self.name, text)
         if self.rule is not None:
-            if isinstance(value, tuple) and getattr(self.rule, "unique", False):
+            if isinstance(value, tuple) and self.of_distinct:
                 value = tuple(dict.fromkeys(value))
             self.rule(self.name, value)
         return value
@@ -129,16 +134,22 @@ def value_text(value: object) -> str | None:
 _MOST_DIGITS: Final = 19
 
 
-def _integer(kind: Type, bits: int) -> Callable[[str, str], int]:
-    low, high = -(1 << bits - 1), (1 << bits - 1) - 1
+def java_int(text: str, bits: int = 32) -> int | None:
+    """The number that Java reads in the text, without spaces around it; None if there is none, or one of more bits."""
+    sign, digits = (text[0], text[1:]) if text.startswith(("+", "-")) else ("", text)
+    size = number(digits.lstrip("0") or digits[:1], _MOST_DIGITS)
+    if size is None:
+        return None
+    value = -size if sign == "-" else size
+    return value if -(1 << bits - 1) <= value < 1 << bits - 1 else None
 
+
+def _integer(kind: Type, bits: int) -> Callable[[str, str], int]:
     def parse(name: str, text: str) -> int:
-        stripped = text.strip()
-        sign, digits = (stripped[0], stripped[1:]) if stripped.startswith(("+", "-")) else ("", stripped)
-        size = number(digits.lstrip("0") or digits[:1], _MOST_DIGITS)
-        if size is not None and low <= (value := -size if sign == "-" else size) <= high:
-            return value
-        raise invalid(name, text, f"Not a number of type {kind.name}")
+        value = java_int(text.strip(), bits)
+        if value is None:
+            raise invalid(name, text, f"Not a number of type {kind.name}")
+        return value
 
     return parse
 

@@ -41,7 +41,7 @@ def check_group_configs(config: BrokerConfig, settings: Mapping[str, str]) -> No
         name, bound = f"{kind}.{subject}", _BOUND_NAMES.get(subject, subject)
         if name in parsed:
             _check_bounds(config, name, parsed[name], (f"group.{kind}.min.{bound}", f"group.{kind}.max.{bound}"))
-    _check_assignor(config, parsed)
+    _check_assignor(parsed)
     for kind in ("consumer", "share", "streams"):
         session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
         if parsed.get(session, config[f"group.{session}"]) <= parsed.get(heartbeat, config[f"group.{heartbeat}"]):
@@ -71,11 +71,10 @@ def _check_tags(settings: Mapping[str, str]) -> None:
         raise _invalid(f"{_TAGS} must not contain duplicate tag keys.")
 
 
-def _check_assignor(config: BrokerConfig, parsed: Mapping[str, Any]) -> None:
-    if _ASSIGNOR in parsed and parsed[_ASSIGNOR] not in config["group.streams.assignors"]:
-        registered = ", ".join(config["group.streams.assignors"])
+def _check_assignor(parsed: Mapping[str, Any]) -> None:
+    if parsed.get(_ASSIGNOR, _STICKY) != _STICKY:
         raise _invalid(
-            f"{_ASSIGNOR} '{parsed[_ASSIGNOR]}' is not a registered task assignor. Registered assignors are: [{registered}]."
+            f"{_ASSIGNOR} '{parsed[_ASSIGNOR]}' is not a registered task assignor. Registered assignors are: [{_STICKY}]."
         )
 
 
@@ -129,6 +128,8 @@ _BOUNDED: Final = (
 _BOUND_NAMES: Final = {"num.standby.replicas": "standby.replicas", "num.warmup.replicas": "warmup.replicas"}
 _TAGS: Final = "streams.rack.aware.assignment.tags"
 _ASSIGNOR: Final = "streams.assignor.name"
+#: The one of ``group.streams.assignors``, by whichever of its names.
+_STICKY: Final = "sticky"
 _DEAD_LETTERS: Final = "errors.deadletterqueue.topic.name"
 
 

@@ -75,7 +75,7 @@ class ShareStatePort(Protocol):
         """ReadShareGroupState."""
         ...
 
-    def summary(self, key: SharePartitionKey, leader_epoch: int, /) -> Deferred[ShareState]:
+    def summary(self, key: SharePartitionKey, /) -> Deferred[ShareState]:
         """ReadShareGroupStateSummary."""
         ...
 

@@ -66,8 +66,8 @@ def _group(
 
     def described(known: dict[bytes, frozenset[int]]) -> Deferred[DescribeShareGroupOffsetsResponseGroup]:
         topics = _readable(broker, ctx, known) if requested.topics is None else _named(broker, ctx, requested, answer)
-        question = partial(_summary, broker)
-        states = as_wait(broker.runtime.slices.run(ask_each(requested.group_id, topics, question)))
+        asking = ask_each(requested.group_id, topics, broker.share_states.summary)
+        states = as_wait(broker.runtime.slices.run(asking))
         return states.map(partial(_answer, broker, answer))
 
     def refused(error: KafkaError) -> DescribeShareGroupOffsetsResponseGroup:
@@ -119,11 +119,6 @@ def _named(
 def _may_describe(broker: Broker, ctx: RequestContext, name: str) -> bool:
     authorizer = broker.authorizer
     return authorizer is None or authorizer.may(ctx, DESCRIBE, TOPIC, name)
-
-
-def _summary(broker: Broker, key: SharePartitionKey) -> Deferred[ShareState]:
-    partition = broker.partition_by_id(key.topic_id, key.partition)
-    return broker.share_states.summary(key, 0 if partition is None else partition.leader_epoch)
 
 
 def _answer(

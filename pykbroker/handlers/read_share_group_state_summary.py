@@ -1,6 +1,7 @@
 """ReadShareGroupStateSummary (key 87), versions 0 to 1: where a share partition begins (KIP-932).
 
-It is a request between brokers, which needs CLUSTER_ACTION. Brokers of this process ask the share coordinator without it.
+It is a request between brokers, which needs CLUSTER_ACTION. Brokers of this process ask the share coordinator without it. The leader's epoch
+that it names is not looked at, as in 4.4.0.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def handle(
             return PartitionResult(partition=requested.partition, error_code=error.code, error_message=error.message)
 
         key = SharePartitionKey(request.group_id, topic.topic_id, requested.partition)
-        return attempt(_ask, coordinator, key, requested).recover(KafkaError, refused)
+        return attempt(_ask, coordinator, key).recover(KafkaError, refused)
 
     found = in_slices(broker, ctx, each_partition(request.topics, ask, _result_of, weight=_WEIGHT))
     return apply(lambda results: ReadShareGroupStateSummaryResponse(results=results), found)
@@ -65,8 +66,8 @@ def _result_of(topic: ReadStateSummaryData, results: list[PartitionResult]) -> R
     return ReadStateSummaryResult(topic.topic_id, results)
 
 
-def _ask(coordinator: ShareCoordinator, key: SharePartitionKey, requested: PartitionData) -> Deferred[PartitionResult]:
-    return coordinator.summary(key, requested.leader_epoch).map(partial(_result, key.partition))
+def _ask(coordinator: ShareCoordinator, key: SharePartitionKey) -> Deferred[PartitionResult]:
+    return coordinator.summary(key).map(partial(_result, key.partition))
 
 
 def _result(index: int, state: ShareState) -> PartitionResult:

@@ -53,6 +53,11 @@ class NodeConnections:
             self._connections[address] = connection
         return connection.ask(request, response, limit_ms, lowest)
 
+    def leave_others(self, address: Address) -> None:
+        """Close the connections to other nodes than this one, which is asked in their place; what they have not answered fails."""
+        for other in [each for each in self._connections if each != address]:
+            self._connections.pop(other).fail(f"{address} takes its place")
+
     def close(self) -> None:
         """Close all connections; what is not answered fails."""
         for connection in self._connections.values():

@@ -79,6 +79,7 @@ class QuorumMember:
         self.cluster_id = _cluster_id(ground)
         self._waits: list[tuple[BrokerState, Deferred[None]]] = []
         self._connections: list[NodeConnections] = []
+        self._to_controllers: list[NodeConnections] = []
         self._lifecycle: BrokerLifecycle | None = None
         self._failure: str | None = None
         self._epoch = -1
@@ -119,8 +120,14 @@ class QuorumMember:
         await self._reaches(BrokerState.RUNNING)
 
     def _connect(self) -> NodeConnections:
-        """Connections to controllers."""
-        return self._connected(self._security_to_controllers)
+        """Connections to controllers. What one of them has not answered, since it is paused or cut off, is asked of the one that leads after it."""
+        made = self._connected(self._security_to_controllers)
+        self._to_controllers.append(made)
+        return made
+
+    def _leads(self, controller: Address) -> None:
+        for each in self._to_controllers:
+            each.leave_others(controller)
 
     @cached_property
     def _security_to_controllers(self) -> ClientSecurity | None:
@@ -162,6 +169,7 @@ class QuorumMember:
             self._config,
             self._end,
             static_voters=sorted(voters) or None,
+            leads=self._leads,
         )
 
     def _begin_session(self) -> ControllerSession:
@@ -179,9 +187,7 @@ class QuorumMember:
 
     def _controller(self) -> JoinedController:
         limit_ms = self._config["controller.socket.timeout.ms"]
-        return JoinedController(
-            self._observing, self._connect(), self.runtime, lambda: self._session.lifecycle.epoch, limit_ms
-        )
+        return JoinedController(self._observing, self._connect(), self.runtime, self._session, limit_ms)
 
     def _cluster(self) -> Cluster:
         config = self._config

@@ -76,7 +76,7 @@ class Identity(NamedTuple):
 
 class MetadataObserver:
     """``start`` it once ``copy`` is loaded. ``config`` has broker settings; ``failed`` is told with a sentence why it ended by itself,
-    after which the image stays as it is.
+    after which the image stays as it is, and ``leads`` where each controller listens that is found to lead.
     """
 
     def __init__(
@@ -90,6 +90,7 @@ class MetadataObserver:
         failed: Callable[[str], None],
         *,
         static_voters: Sequence[int] | None = None,
+        leads: Callable[[Address], None] | None = None,
     ) -> None:
         self.observer = observer
         #: See ``MetadataSource``.
@@ -105,6 +106,7 @@ class MetadataObserver:
         self._failed = failed
         self._static_voters = static_voters
         self._subscribers: list[Subscriber] = []
+        self._leads = leads
         #: What has come of a snapshot.
         self._pieces = bytearray()
         #: The leader that ``quorum-state`` names.
@@ -327,6 +329,8 @@ class MetadataObserver:
         self._noted = known
         if known[0] >= 0:
             log.info("Node %d leads the controllers in epoch %d", *known)
+        if self.observer.leader is not None and self._leads is not None:
+            self._leads(self.observer.leader)
         noted = self._runtime.offload(self._copy.note_leader, *known, self._static_voters)
         noted.fold(partial(self._was_noted, then)).or_log("noting the leader of the controllers")
 

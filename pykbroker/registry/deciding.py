@@ -29,7 +29,7 @@ from pykbroker.registry.records import (
 )
 from pykbroker.registry.schema import Schema, Version
 from pykbroker.registry.state import IMPORT, MODES, READONLY, READONLY_OVERRIDE, READWRITE, RegistryState
-from pykbroker.registry.subjects import DEFAULT_CONTEXT, LATEST, context_of, is_meant
+from pykbroker.registry.subjects import LATEST, context_of, is_meant
 
 T = TypeVar("T")
 
@@ -124,7 +124,7 @@ def register(state: RegistryState, registration: Registration) -> tuple[Version,
     number = _id(state, registration, context)
     made = Version(subject, version, number, registration.schema, registration.schema.guid())
     changes: list[Change] = []
-    if context != DEFAULT_CONTEXT and context not in state.contexts():
+    if not state.has_context(context):
         changes.append((ContextKey(context), {"tenant": "default", "context": context}))
     again = [each for each in versions if each.deleted and each.id == number and each.version < version]
     changes += [(SchemaKey(subject, each.version), None) for each in again]

@@ -26,7 +26,7 @@ READONLY: Final = "READONLY"
 READONLY_OVERRIDE: Final = "READONLY_OVERRIDE"
 IMPORT: Final = "IMPORT"
 MODES: Final = (READWRITE, READONLY, READONLY_OVERRIDE, IMPORT)
-#: Versions of a deleted subject.
+#: Of a subject that is deleted or cleared.
 _VERSIONS_IN_A_STEP: Final = 100
 #: What new schemas are compared by where nothing has been set.
 DEFAULT_COMPATIBILITY: Final = "BACKWARD"
@@ -92,10 +92,12 @@ class RegistryState:
                 _set(self._contexts, context, None if value is None else True)
             case ClearSubjectKey(subject):
                 for name in [] if value is None else self.names():
-                    if is_meant(name, subject):
-                        for version in self.versions(name, deleted=True):
-                            if version.deleted:
-                                self._forget(SchemaKey(name, version.version))
+                    meant = self.versions(name, deleted=True) if is_meant(name, subject) else []
+                    for count, version in enumerate(meant, 1):
+                        if version.deleted:
+                            self._forget(SchemaKey(name, version.version))
+                        if not count % _VERSIONS_IN_A_STEP:
+                            yield
                     yield
 
     def _is_of_another(self, key: SchemaKey, found: Version) -> bool:
@@ -190,11 +192,6 @@ class RegistryState:
             self._names = sorted(self._subjects)
         return self._names.copy()
 
-    def subjects(self) -> Iterator[tuple[str, bool]]:
-        """All subjects, and whether all of their versions are deleted."""
-        for subject, versions in self._subjects.items():
-            yield subject, all(each.deleted for each in versions.values())
-
     def has(self, subject: str, *, deleted: bool = False) -> bool:
         """Whether a subject has versions."""
         found = self._subjects.get(subject, {})
@@ -236,6 +233,10 @@ class RegistryState:
     def contexts(self) -> list[str]:
         """All contexts, the default one first."""
         return [DEFAULT_CONTEXT, *sorted(self._contexts)]
+
+    def has_context(self, context: str) -> bool:
+        """Whether a context has a record; the default one needs none."""
+        return context == DEFAULT_CONTEXT or context in self._contexts
 
     # ---- configuration -------------------------------------------------------------------------------------------------
 

@@ -12,13 +12,13 @@ from typing import Any, Final, NamedTuple, cast
 
 from pykbroker.client.errors import ClientError
 from pykbroker.client.registry_client import RegistryClient, no_registry
-from pykbroker.http_deadline import quoted
 from pykbroker.lake.errors import LakeError
 from pykbroker.lake.values.conversion_error import ConversionError
 from pykbroker.lake.values.registry import collect_references, is_schema
 from pykbroker.lake.values.wire_format import Frame, unframed, unframed_message
 from pykbroker.registry.parsing import SchemaSource, missing_package
 from pykbroker.registry.schema import AVRO, JSON, PROTOBUF, abbreviated
+from pykbroker.registry_site import quoted
 from pykbroker.runtime.escaping import escaped
 
 #: Parts of one Avro value: what its bytes say, and what they only claim.

@@ -31,6 +31,11 @@ class ClientValues:
         self.series: dict[Series, tuple[float, bool]] = {}
         self.timer: Timer | None = None
 
+    @property
+    def last_push(self) -> int:
+        """Grows from push to push of all clients, with whichever broker of the process."""
+        return 0 if self.timer is None else self.timer.sequence
+
 
 class ReceivedMetrics:
     """See the module. ``dropped`` counts the points for which there was no room. A client is known while it has a series, so there are as

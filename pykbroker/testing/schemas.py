@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from pykbroker.client.registry_client import RegistryClient
-from pykbroker.http_deadline import quoted
+from pykbroker.registry_site import quoted
 
 _TIMEOUT_S: Final = 60.0
 #: The type of a schema that a registry's answer leaves out.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING
 
 from pykbroker.coordination.groups.share import offsets
@@ -98,7 +97,7 @@ def _partition(cluster: Cluster, key: SharePartitionKey, topic: str) -> ShareGro
             )
             return ShareGroupPartition(found.start_offset, lag, runs)
     broker = next(iter(cluster.brokers.values()))
-    kept = attempt(partial(broker.share_states.summary, key, partition.leader_epoch))
+    kept = attempt(broker.share_states.summary, key)
     if not kept.done or isinstance(kept.error, KafkaError) or kept.value.start_offset == UNINITIALIZED:
         return ShareGroupPartition(None, None)
     start, complete = kept.value.start_offset, max(kept.value.delivery_complete_count, 0)

@@ -81,7 +81,7 @@ def keep_transitions(ask: Ask, group: str, done: int) -> None:
 
 def keep_states(ask: Ask, group: str, done: int) -> None:
     """Keep what is written about a group in ``__share_group_state``, once it says that all before ``done`` is done with."""
-    ask.keep([_without_times(name, value) for name, value in _states(ask, group, done)])
+    ask.keep([without_times(name, value) for name, value in _states(ask, group, done)])
 
 
 def _states(ask: Ask, group: str, done: int) -> list[tuple[str, Any]]:
@@ -107,7 +107,8 @@ def batches_of(value: Any) -> list[tuple[int, int, int, int]]:
     ]
 
 
-def _without_times(name: str, value: Any) -> Any:
+def without_times(name: str, value: Any) -> Any:
+    """A record of ``__share_group_state``."""
     return (
         name,
         value.snapshot_epoch,

@@ -321,7 +321,7 @@ def what_is_acquired_when_the_group_is_deleted(ask: Ask) -> None:
 # ---- the share coordinator
 
 
-def _wait_for_coordinator(ask: Ask, key: str) -> None:
+def wait_for_coordinator(ask: Ask, key: str) -> None:
     request = FindCoordinatorRequest(key_type=2, coordinator_keys=[key])
     deadline = time.monotonic() + 20
     while error := ask.quietly(request, 6).coordinators[0].error_code:
@@ -332,7 +332,7 @@ def _wait_for_coordinator(ask: Ask, key: str) -> None:
 @case(ApiKey.FIND_COORDINATOR, since=6)
 def of_a_share_partition(ask: Ask) -> None:
     topic = ask.topic()
-    _wait_for_coordinator(ask, f"{ask.name('group')}:{uuid_to_str(ask.topic_ids[topic])}:0")
+    wait_for_coordinator(ask, f"{ask.name('group')}:{uuid_to_str(ask.topic_ids[topic])}:0")
     ask(FindCoordinatorRequest(key_type=2, coordinator_keys=["nonsense", "", "a:b", "::", ":b:1", "a:b:c"]))
 
 
@@ -340,7 +340,7 @@ def of_a_share_partition(ask: Ask) -> None:
 def the_state_of_a_share_partition(ask: Ask) -> None:
     topic = ask.topic()
     group, topic_id = ask.name("group"), ask.topic_ids[topic]
-    _wait_for_coordinator(ask, f"{group}:{uuid_to_str(topic_id)}:0")
+    wait_for_coordinator(ask, f"{group}:{uuid_to_str(topic_id)}:0")
 
     def write(start: int, *batches: tuple[int, int, int, int], leader: int = 0, state: int = 0) -> None:
         said = [write_share_group_state.StateBatch(*each) for each in batches]

@@ -15,7 +15,9 @@ from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRe
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
 from pykbroker.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from pykbroker.wire.messages.describe_groups import DescribeGroupsRequest
+from pykbroker.wire.messages.heartbeat import HeartbeatRequest
 from pykbroker.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from pykbroker.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from pykbroker.wire.messages.list_groups import ListGroupsRequest
 from pykbroker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from pykbroker.wire.messages.offset_commit import (
@@ -45,6 +47,7 @@ from pykbroker.wire.messages.streams_group_topology_description_update import (
     StreamsGroupTopologyDescriptionUpdateRequest,
     TopologyDescription,
 )
+from pykbroker.wire.messages.sync_group import SyncGroupRequest
 
 BEAT, DESCRIBE = 1, 1
 """Versions of what a case asks besides the API it is about."""
@@ -657,6 +660,45 @@ def a_group_becomes_classic(ask: Ask) -> None:
     ask.quietly(joins_classically(group), 3)
     ask(StreamsGroupDescribeRequest([group]), DESCRIBE)
     keep_listed(ask, group, "classic")
+
+
+@case(ApiKey.STREAMS_GROUP_HEARTBEAT, since=1)
+def a_classic_group_moves_over_and_back(ask: Ask) -> None:
+    """The group keeps its offsets; nobody may come while members of the other protocol are there."""
+    topic, group = ask.topic(partitions=2), new_group(ask)
+    member = _joined_classically(ask, group)
+    ask.quietly(commits(group, member, 1, topic), 9)
+    ask(enters(group, "first", reads(topic)))
+    ask(LeaveGroupRequest(group, members=[MemberIdentity(member)]), 5)
+    _look_at(ask, group, topic)
+    ask(enters(group, "first", reads(topic)))
+    ask(beats(group, "first", 2, **owns({"0": [0, 1]})))
+    ask(joins_classically(group), 3)
+    ask(HeartbeatRequest(group, 1, member), 4)
+    ask(commits(group, member, 1, topic), 9)
+    _look_at(ask, group, topic)
+    ask(beats(group, "first", -1))
+    keep_listed(ask, group, "streams")
+    member = _joined_classically(ask, group)
+    ask(beats(group, "first", 3))
+    ask(enters(group, "first", reads(topic)))
+    ask(LeaveGroupRequest(group, members=[MemberIdentity(member)]), 5)
+    _look_at(ask, group, topic)
+    keep_records(ask, group)
+
+
+def _joined_classically(ask: Ask, group: str) -> str:
+    """The id of the only member of a classic group, which has synced."""
+    answer = ask.until(lambda found: not found.error_code, joins_classically(group), 3)
+    ask(SyncGroupRequest(group, answer.generation_id, answer.member_id), 3)
+    return str(answer.member_id)
+
+
+def _look_at(ask: Ask, group: str, topic: str) -> None:
+    wanted = [OffsetFetchRequestTopics(topic, partition_indexes=[0])]
+    ask(OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group, None, -1, wanted)]), 9)
+    ask(StreamsGroupDescribeRequest([group]), DESCRIBE)
+    ask(DescribeGroupsRequest([group]), 6)
 
 
 # ---- descriptions

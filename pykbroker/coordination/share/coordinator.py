@@ -84,10 +84,10 @@ class ShareCoordinator:
 
         return as_wait(self._runtime.ask(str(key), step))
 
-    def summary(self, key: SharePartitionKey, leader_epoch: int) -> Deferred[ShareState]:
+    def summary(self, key: SharePartitionKey) -> Deferred[ShareState]:
         """ReadShareGroupStateSummary."""
         self._check_exists(key)
-        return as_wait(self._runtime.ask(str(key), lambda shard: shard.summary(key, leader_epoch)))
+        return as_wait(self._runtime.ask(str(key), lambda shard: shard.summary(key)))
 
     def write(self, key: SharePartitionKey, change: ShareState) -> Deferred[None]:
         """WriteShareGroupState: the batches, start offset and count of ``change``, under its epochs."""

@@ -54,9 +54,9 @@ class LocalShareStates:
         """See ``ShareStatePort``."""
         return self._ask(key, lambda coordinator: coordinator.read(key, leader_epoch))
 
-    def summary(self, key: SharePartitionKey, leader_epoch: int) -> Deferred[ShareState]:
+    def summary(self, key: SharePartitionKey) -> Deferred[ShareState]:
         """See ``ShareStatePort``."""
-        return self._ask(key, lambda coordinator: coordinator.summary(key, leader_epoch))
+        return self._ask(key, lambda coordinator: coordinator.summary(key))
 
     def write(self, key: SharePartitionKey, change: ShareState) -> Deferred[None]:
         """See ``ShareStatePort``."""

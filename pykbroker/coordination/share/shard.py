@@ -82,13 +82,12 @@ class ShareShard(Shard):
         noted = replace(state, leader_epoch=leader_epoch, batches=())
         return state, [self._changed(key, state, noted, now_ms)]
 
-    def summary(self, key: SharePartitionKey, leader_epoch: int) -> ShareState:
+    def summary(self, key: SharePartitionKey) -> ShareState:
         """The state of a share partition for those who describe it; a blank one if it was not initialized.
 
-        Raises KafkaError INVALID_REQUEST for negative partitions, FENCED_LEADER_EPOCH for an older leader.
+        Raises KafkaError INVALID_REQUEST for negative partitions.
         """
         _check_numbers(key)
-        self._check_leader(key, leader_epoch)
         return self.states.get(key) or ShareState()
 
     def write(self, key: SharePartitionKey, change: ShareState, now_ms: int) -> list[CoordinatorRecord]:

@@ -12,6 +12,7 @@ from pykbroker.steered.refusal import VerbRefused
 if TYPE_CHECKING:
     from pykbroker.http.console.call import ConsoleCall
     from pykbroker.http.console.console import Console
+    from pykbroker.http.turn import Turn
     from pykbroker.telemetry.received import ClientValues
 
 _MOST_ROWS: Final = 200
@@ -27,7 +28,7 @@ async def listed(console: Console, call: ConsoleCall) -> dict[str, Any]:
     start, limit = call.whole("start", 0), call.whole("limit", 50, least=1, most=_MOST_ROWS)
     match = call.text("match", "", most=_NAME).lower()
     turn = console.turn()
-    found = [each async for each in turn.each(_clients(console)) if match in each.client_id.lower()]
+    found = [each for each in (await _newest(console, turn)).values() if match in each.client_id.lower()]
     found.sort(key=attrgetter("client_id", "instance_id"))
     rows = []
     for client in found[start : start + limit]:
@@ -41,11 +42,7 @@ async def one(console: Console, call: ConsoleCall) -> dict[str, Any]:
     """Return a page of the metrics of a client instance, by name. Raises VerbRefused 404."""
     start, limit = call.whole("start", 0), call.whole("limit", 50, least=1, most=_MOST_ROWS)
     instance, match = call.text("instance", most=_NAME), call.text("match", "", most=_NAME).lower()
-    client = None
-    async for each in console.turn().each(_clients(console)):
-        if each.instance_id == instance:
-            client = each
-            break
+    client = (await _newest(console, console.turn())).get(instance)
     if client is None:
         raise VerbRefused(404, "the client has not sent metrics for a while")
     found = sorted(
@@ -56,6 +53,16 @@ async def one(console: Console, call: ConsoleCall) -> dict[str, Any]:
         for name, labels, value in found[start : start + limit]
     ]
     return {"total": len(found), "start": start, "client": client.client_id, "metrics": rows}
+
+
+async def _newest(console: Console, turn: Turn) -> dict[str, ClientValues]:
+    """Each instance as the broker knows it that had its last push: a client may go on with another."""
+    newest: dict[str, ClientValues] = {}
+    async for each in turn.each(_clients(console)):
+        before = newest.get(each.instance_id)
+        if before is None or before.last_push < each.last_push:
+            newest[each.instance_id] = each
+    return newest
 
 
 def _clients(console: Console) -> Iterator[ClientValues]:

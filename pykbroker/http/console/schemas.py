@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pykbroker.http_deadline import quoted
+from pykbroker.registry_site import quoted
 from pykbroker.steered.refusal import VerbRefused
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from ssl import SSLCertVerificationError
 from typing import Any
 
-from pykbroker.http_deadline import HttpAnswer, RegistrySite, quoted
 from pykbroker.lake.errors import LakeError
+from pykbroker.registry_site import HttpAnswer, RegistrySite, quoted
 
 _TIMEOUT_S = 30.0
 _OK, _NOT_FOUND = 200, 404

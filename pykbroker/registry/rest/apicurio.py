@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from pykbroker.http_deadline import quoted
 from pykbroker.registry.errors import subject_not_found
 from pykbroker.registry.rest import schemas, subjects
 from pykbroker.registry.rest.call import Call, unprocessable
 from pykbroker.registry.schema import AVRO
+from pykbroker.registry_site import quoted
 from pykbroker.runtime.json_text import loads
 
 API: Final = "/apis/registry/v2"

@@ -76,7 +76,7 @@ async def by_guid(call: Call) -> dict[str, Any]:
 async def ids(call: Call) -> list[dict[str, Any]]:
     """The ids of a schema, by context."""
     state, found = await call.registry.state(), await _with_guid(call)
-    numbers = ((context, state.id_of(context, found.schema)) for context in state.contexts())
+    numbers = [(each, state.id_of(each, found.schema)) async for each in in_turns(state.contexts())]
     return [{"context": context, "id": number} for context, number in numbers if number is not None]
 
 
@@ -108,7 +108,9 @@ async def _with_id(state: RegistryState, call: Call) -> list[Version]:
     if name:
         found.sort(key=lambda each: each.subject != subject)
     if not found and name and context == DEFAULT_CONTEXT:
-        found = next(filter(None, (state.with_id(each, int(said)) for each in state.contexts())), [])
+        async for each in in_turns(state.contexts()):
+            if found := state.with_id(each, int(said)):
+                break
     if not found:
         raise schema_not_found(said)
     return await _readable(call, said, found)

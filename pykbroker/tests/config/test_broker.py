@@ -65,6 +65,8 @@ def test_broker_id_is_another_name_of_node_id():
         ({"log.cleaner.threads": "0"}, "log.cleaner.threads must be at least 1"),
         ({"max.connections.per.ip.overrides": "x"}, "'x' is not HOST:NUMBER"),
         ({"max.connections.per.ip.overrides": "1.2.3.4:" + "9" * 5000}, "is not HOST:NUMBER"),
+        ({"max.connections.per.ip.overrides": "a:1,,b:2"}, "'' is not HOST:NUMBER"),
+        ({"max.connections.per.ip.overrides": "[::1]:1, b:2"}, "contains invalid addresses : [::1]"),
         ({"max.connections.per.ip": "0"}, "max.connections.per.ip can be set to zero only if"),
         ({"listeners": "nowhere"}, "a listener is written NAME://HOST:PORT"),
         ({"listeners": "PLAINTEXT://:70000"}, "a port is a number from 0 to 65535"),

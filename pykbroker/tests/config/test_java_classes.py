@@ -16,7 +16,7 @@ _PACKAGE = "org.apache.kafka.coordinator.group.assignor"
 
 
 @pytest.mark.parametrize("name", sorted(SERVED))
-@pytest.mark.parametrize("value", ["com.example.Mine", "sticky"])
+@pytest.mark.parametrize("value", ["com.example.Mine", "cooperative"])
 def test_another_class_is_refused_with_its_name(name: str, value: str) -> None:
     with pytest.raises(ConfigError, match=f"^{name} asks for {value}: classes of Java are not run here"):
         unserved.check(BrokerConfig({name: value}))

@@ -24,6 +24,7 @@ def change(**settings: str) -> None:
         {"num_io_threads": "4"},
         {"num_io_threads": "16"},
         {"log_cleaner_threads": "2"},
+        {"metric_reporters": ""},
         {"log_local_retention_ms": "-2"},
         {"log_local_retention_ms": "604800000"},
         {"log_local_retention_bytes": "-1"},
@@ -43,6 +44,10 @@ def test_taken(settings):
         ({"num_io_threads": "3"}, "num.io.threads=3, value should be at least half the current value 8"),
         ({"num_io_threads": "17"}, "value should not be greater than double the current value 8"),
         ({"log_cleaner_threads": "3"}, "cannot be increased to more than double the current value 1"),
+        (
+            {"metric_reporters": "org.apache.kafka.common.metrics.JmxReporter,x"},
+            "failed with class class kafka.server.Dyn",
+        ),
         ({"log_local_retention_ms": "-1"}, "Value must not be -1 as log.retention.ms value is set as 604800000."),
         ({"log_local_retention_ms": "604800001"}, "must not be more than log.retention.ms property value: 604800000"),
         ({"log_retention_bytes": "9", "log_local_retention_bytes": "10"}, "log.retention.bytes property value: 9"),

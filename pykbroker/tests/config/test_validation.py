@@ -176,3 +176,9 @@ def test_effective_settings_name_the_layer_that_decides():
     assert effective["retention.ms"][1:3] == ("172800000", 4)
     assert effective["segment.bytes"][1:3] == ("1073741824", 5)
     assert "internal.segment.bytes" not in effective
+
+
+def test_an_assignor_that_the_broker_names_by_its_class_has_its_own_name() -> None:
+    by_class = {"group.streams.assignors": "org.apache.kafka.coordinator.group.streams.assignor.StickyTaskAssignor"}
+    config = BrokerConfig(by_class)
+    assert check_group_configs(config, {"streams.assignor.name": "sticky"}) is None

@@ -188,6 +188,21 @@ def test_what_is_asked_when_it_is_closed() -> None:
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required username=alice password={};"
 
 
+def test_another_node_takes_the_place_of_one_that_is_silent(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with server(silence) as silent, running_broker(tmp_path) as running:
+            host, port = running.node.addresses()[1].split(":")
+            leads = Address(host, int(port))
+            asked = nodes()
+            lost, kept = metadata(asked, silent), metadata(asked, leads)
+            asked.leave_others(leads)
+            assert (await failure(lost)).message == f"{silent} is not reached: {leads} takes its place"
+            assert (await ended(kept)).brokers
+            asked.close()
+
+    asyncio.run(scenario())
+
+
 def test_it_signs_in(tmp_path: Path) -> None:
     async def scenario() -> None:
         settings = {**tls_settings(tmp_path), **sasl_settings("sasl_ssl")}

@@ -50,6 +50,8 @@ class Node:
         #: The sentences with which the observer ended, and what subscribers were told.
         self.failures: list[str] = []
         self.told: list[tuple[int, MetadataDelta]] = []
+        #: The controllers that were found to lead.
+        self.leaders: list[Address] = []
         path = Path("/data")
         self.logs = LogManager(
             path, self.disk, self.clock, node_id=NODE, cluster_id=self.cluster_id, random=random.Random(1)
@@ -65,7 +67,14 @@ class Node:
         self.observer = Observer(self.copy, servers, epoch=self.copy.known_epoch, high_watermark=mark)
         identity = Identity(NODE, self.cluster_id, bytes(range(16)))
         self.observing = MetadataObserver(
-            identity, self.observer, self.copy, self.controllers, self.runtime, CONFIG, self.failures.append
+            identity,
+            self.observer,
+            self.copy,
+            self.controllers,
+            self.runtime,
+            CONFIG,
+            self.failures.append,
+            leads=self.leaders.append,
         )
         self.observing.subscribe(lambda image, delta: self.told.append((image.offset, delta)))
         self.observing.start()

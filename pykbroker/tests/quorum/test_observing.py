@@ -205,6 +205,7 @@ def test_a_leader_that_stops_is_followed_by_the_next(controllers):
     controllers.commit()
     follows(node)
     assert (node.observer.leader_id, node.observer.epoch) == (3, 2)
+    assert node.leaders == [NODES[1], NODES[3]]
     assert node.disk.read(f"{node.directory}/quorum-state").startswith(b'{"leaderId":3,"leaderEpoch":2')
 
 

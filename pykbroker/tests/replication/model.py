@@ -136,11 +136,13 @@ class ReplicaOfModel:
                 leading.isr.partition_epoch,
                 leading.epoch_start,
                 tuple(
-                    (each, p.log_end, p.leader_end, p.caught_up_ms, p.broker_epoch)
+                    (each, p.log_end, p.leader_end, p.caught_up_ms, p.fetched_ms, p.broker_epoch)
                     for each, p in leading.followers.items()
                 ),
             ),
             following and (following.offset, following.leader_epoch, following.last_fetched_epoch, following.stopped),
+            self.altering._sent,
+            tuple(self.altering._waiting.values()),
         )
 
 
@@ -163,14 +165,16 @@ class ModelCluster:
         #: What anybody saw committed: the batch of each offset.
         self.committed: list[Batch] = []
         for node in NODES:
-            self._apply_metadata(node)
+            self.apply_metadata(node)
 
     def fork(self) -> ModelCluster:
         fork: ModelCluster = _copied(self)
         return fork
 
     def key(self) -> tuple[object, ...]:
+        """All that there is, by its names."""
         return (
+            tuple(self.committed),
             tuple(min(each, self.left["faults"]) for what, each in self.left.items() if what != "appends"),
             self.left["appends"],
             self.now_ms,
@@ -201,7 +205,8 @@ class ModelCluster:
             if self._fetches_now(replica):
                 yield "fetch", node
             if self._may("crashes"):
-                yield "crash", node
+                heirs = [each for each in state.isr if each != node and each in living] if state.leader == node else []
+                yield from [("crash", node, heir) for heir in heirs] or [("crash", node)]
         for number in range(len(self.fetches)):
             yield "answer", number
         for number, (node, epoch, _) in enumerate(self.answers):
@@ -460,8 +465,8 @@ class ModelCluster:
         self.committed.clear()
         self._elect(node, (node,))
 
-    def _on_crash(self, node: int) -> None:
-        """The process ends, and the controller fences it. Where others are in sync, its disk is lost, too."""
+    def _on_crash(self, node: int, heir: int = -1) -> None:
+        """The process ends, and the controller fences it; ``heir`` leads what it led. Where others are in sync, its disk is lost, too."""
         self._spend("crashes")
         replica = self.replicas[node]
         replica.alive = False
@@ -476,8 +481,7 @@ class ModelCluster:
         leader = state.leader
         epoch = state.leader_epoch
         if leader == node:
-            living = dict(state.brokers)
-            leader = next((each for each in isr if each != node and each in living), -1)
+            leader = heir
             epoch += 1
         brokers = tuple(each for each in state.brokers if each[0] != node)
         self._record(leader=leader, leader_epoch=epoch, isr=isr, brokers=brokers)
@@ -495,16 +499,17 @@ class ModelCluster:
         else:
             self._record(brokers=brokers)
         replica.seen = len(self.records) - 1
-        self._apply_metadata(node)
+        self.apply_metadata(node)
 
     def _on_lag(self) -> None:
         self._spend("lags")
         self.now_ms += LAG_MS + 1
 
     def _on_metadata(self, node: int) -> None:
-        self._apply_metadata(node)
+        self.apply_metadata(node)
 
-    def _apply_metadata(self, node: int) -> None:
+    def apply_metadata(self, node: int) -> None:
+        """Let a broker take the next record of the metadata."""
         replica = self.replicas[node]
         state = self.records[replica.seen]
         replica.seen += 1

@@ -56,7 +56,7 @@ def test_state_is_found_again_after_a_restart(kill: bool) -> None:
     world = World()
     world.asked("initialize", 0, -1)
     world.asked("write", WRITE)
-    before = world.asked("summary", 0)
+    before = world.asked("summary")
     world.restart(kill=kill)
     after = world.asked("read", 0)
     assert after == before
@@ -76,7 +76,7 @@ def test_what_is_redundant_is_removed() -> None:
     partition = world.cluster.partition(SHARE_GROUP_STATE, index)
     assert partition is not None
     assert partition.log_start_offset > 0
-    before = world.asked("summary", 0)
+    before = world.asked("summary")
     world.restart()
     assert world.asked("read", 0) == before
 

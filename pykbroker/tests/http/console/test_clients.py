@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from confluent_kafka import Producer
 
+from pykbroker.telemetry.otlp import Kind, Point
+from pykbroker.telemetry.received import ClientValues
 from pykbroker.tests.http.http_client import WithHttp, with_http
 
 
@@ -25,3 +27,18 @@ def test_a_client_and_its_metrics() -> None:
         assert found["metrics"][0]["name"].startswith("org.apache.kafka.producer.connection.")
         assert http.ask("/console/api/client?instance=unknown").status == 404
         del producer
+
+
+def test_a_client_that_went_on_with_another_broker_and_back_is_listed_once_as_it_is_now() -> None:
+    with with_http(brokers=2) as http:
+
+        def pushed(node_id: int, *names: str) -> None:
+            points = [Point(name, (), Kind.TOTAL, 1.0) for name in names]
+            client = ClientValues("i", "shop", "test 1")
+            http.kafka._ask(lambda cluster: cluster.brokers[node_id].telemetry.received.take(client, points, 600_000))
+
+        for node_id, names, known in ((1, "a", 1), (2, "ab", 2), (1, "bcd", 4)):
+            pushed(node_id, *names)
+            found = http.look("/clients")
+            assert (found["total"], [row["metrics"] for row in found["clients"]]) == (1, [known])
+            assert http.look("/client", instance="i")["total"] == known
