@@ -10,9 +10,11 @@ from kafka import KafkaConsumer, KafkaProducer
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.kafka_tools import KafkaTools
 from compat_tests.oracle.connection import Connection
-from compat_tests.quorum.member import Member, consume, create, produce, state
+from compat_tests.quorum.member import Member, consume, create, log_of, produce, state
+from pykbroker.tests.kit.running import until_in_thread
 from pykbroker.wire.messages.describe_cluster import DescribeClusterRequest
 from pykbroker.wire.messages.metadata import MetadataRequest
+from pykbroker.wire.messages.unregister_broker import UnregisterBrokerRequest
 
 
 def test_both_see_both(java: ApacheKafka, ours: Member) -> None:
@@ -57,3 +59,24 @@ def test_it_comes_back_with_its_records(ending: str, java: ApacheKafka, ours: Me
     ours.start()
     produce(java.bootstrap, topic, [b"after"])
     assert consume(java.bootstrap, topic, 2) == [b"before", b"after"]
+
+
+def test_it_registers_again_when_it_is_unregistered(java: ApacheKafka, ours: Member) -> None:
+    """While it runs, which Apache Kafka permits: it gets another broker epoch, and leads and follows from then on."""
+    topics = [create(java.bootstrap, replicas, min_insync_replicas="1") for replicas in ([4, 1], [1, 4])]
+    for topic in topics:
+        until_in_thread(lambda topic=topic: state(java.bootstrap, topic)[1] == {1, 4})
+        produce(java.bootstrap, topic, [b"before"])
+    registered = "Registered with the controllers"
+    before = ours.log_file.read_text().count(registered)
+    with closing(Connection(java.bootstrap, patience_s=60)) as connection:
+        assert not connection.ask(UnregisterBrokerRequest(4), 0).error_code  # type: ignore[attr-defined]
+    until_in_thread(lambda: ours.log_file.read_text().count(registered) == before + 1)
+    for topic in topics:
+        until_in_thread(lambda topic=topic: state(java.bootstrap, topic)[1] == {1, 4})
+        produce(ours.bootstrap, topic, [b"after"])
+        assert consume(ours.bootstrap, topic, 2) == [b"before", b"after"]
+        until_in_thread(lambda topic=topic: log_of(java, topic) == log_of(ours, topic))
+    moved = create(ours.bootstrap, [4])
+    produce(java.bootstrap, moved, [b"led again"])
+    assert consume(java.bootstrap, moved, 1) == [b"led again"]

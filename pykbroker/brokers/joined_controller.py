@@ -30,13 +30,27 @@ if TYPE_CHECKING:
     from pykbroker.controller.config_alterations import Alteration
     from pykbroker.controller.mutation_quotas import ChargedClient
     from pykbroker.controller.topics import NewTopic
+    from pykbroker.quorum.controller_session import ControllerSession
+    from pykbroker.quorum.observing import MetadataObserver, Nodes
+    from pykbroker.runtime.runtime import Runtime
     from pykbroker.wire.message import Message
 
 _TIMEOUT_MS = 30_000
 
 
 class JoinedController(RemoteController):
-    """Part of ``ControllerPort``; the rest fails with INVALID_REQUEST."""
+    """Part of ``ControllerPort``; the rest fails with INVALID_REQUEST. ``session`` is this broker's with the controllers."""
+
+    def __init__(
+        self,
+        observing: MetadataObserver,
+        nodes: Nodes,
+        runtime: Runtime,
+        session: ControllerSession,
+        limit_ms: float,
+    ) -> None:
+        super().__init__(observing, nodes, runtime, lambda: session.lifecycle.epoch, limit_ms)
+        self._session = session
 
     def create_topics(
         self, topics: Sequence[NewTopic], *, validate_only: bool = False, client: ChargedClient | None = None
@@ -58,8 +72,21 @@ class JoinedController(RemoteController):
         return answer.map(partial(altering_errors, alterations))
 
     def cordon(self, broker_id: int, directories: Sequence[bytes], /) -> Deferred[None]:
+        """See ``ControllerPort``: heartbeats say it, since a metadata.version that has it."""
+        del broker_id
+        self._session.cordon(directories)
+        return Deferred.completed(None)
+
+    def fail_directories(self, broker_id: int, directories: Sequence[bytes], /) -> Deferred[None]:
         """See ``ControllerPort``: heartbeats say it."""
-        del broker_id, directories
+        del broker_id
+        self._session.fail_directories(directories)
+        return Deferred.completed(None)
+
+    def fence_broker(self, broker_id: int, /) -> Deferred[None]:
+        """The broker ends, as Apache Kafka's does, since all its log directories are offline; the controllers fence it."""
+        del broker_id
+        self._session.give_up("all its log directories are offline: look at the disks, and start it again")
         return Deferred.completed(None)
 
     def __getattr__(self, name: str) -> Callable[..., Deferred[Any]]:

@@ -65,7 +65,9 @@ class BrokerLifecycle:
         """
         cluster = self.cluster
         broker = cluster.brokers[node_id] = cluster.new_broker(node_id, endpoints, cluster.config["broker.rack"])
+        cluster.metadata.subscribe(self._follow)
         begun = self.registered_again(node_id, epoch)
+        self._cordon(node_id)
         broker.coordinators.load_at_start()
         return begun
 

@@ -93,8 +93,11 @@ class ReplicaManager:
         self, partitions: Mapping[tuple[str, int], Partition], dormant: DormantLogs, epoch: int
     ) -> Deferred[None]:
         """The broker is registered with ``epoch``: its replicas lead and follow from now on. Logs are opened for that, some in a turn;
-        the wait is over when all are.
+        the wait is over when all are. Of a broker that is registered anew while it runs all begins again: leaders believe no fetch of an
+        earlier epoch.
         """
+        if self.registered:
+            self.end()
         self._partitions, self._epoch, self.registered = partitions, epoch, True
         self._assignments = DirectoryAssignments(self.node_id, epoch, self._runtime, self._assign_replicas_to_dirs)
         self._runtime.timers.after(self._round_ms, partial(self._look_for_lag, dormant, epoch))

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pykbroker.metadata.features import METADATA_VERSION, Features
+from pykbroker.metadata.features import CORDONED_SINCE, METADATA_VERSION, Features
 from pykbroker.metadata.ids import random_id
 from pykbroker.metadata.image import BrokerImage, Endpoint, MetadataImage
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pykbroker.wire.internal.broker_registration_change_record import BrokerRegistrationChangeRecord
 
 _SET, _CLEARED = 1, -1
-_CORDONED_SINCE = 30  # metadata.version 4.3-IV0
 
 
 @dataclass(slots=True)
@@ -62,7 +61,7 @@ def registration(
 
 def cordons_others(image: MetadataImage, broker: BrokerImage, cordoned: Sequence[bytes] | None) -> bool:
     """Whether the log directories of a broker that get no new replicas change (KIP-1066); None says nothing of them."""
-    if cordoned is None or image.features.get(METADATA_VERSION, 0) < _CORDONED_SINCE:
+    if cordoned is None or image.features.get(METADATA_VERSION, 0) < CORDONED_SINCE:
         return False
     return broker.cordoned_log_dirs is None or set(broker.cordoned_log_dirs) != set(cordoned)
 

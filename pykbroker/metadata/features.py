@@ -15,6 +15,8 @@ TRANSACTION_VERSION = "transaction.version"
 SHARE_VERSION = "share.version"
 STREAMS_VERSION = "streams.version"
 ELR_VERSION = "eligible.leader.replicas.version"
+#: The metadata.version since which brokers say which log directories are cordoned: 4.3-IV0.
+CORDONED_SINCE = 30
 
 #: Finalized in a new cluster, in the order of Kafka's records. A level of 0 has no entry.
 BOOTSTRAP_LEVELS: dict[str, int] = {

@@ -52,6 +52,9 @@ class Housekeeping:
         self._rounds.every(_STORES_MS, _STORES_MS, self._start_new)
         if self._cluster.governs:
             self._govern()
+        if not self._cluster.governs or self._cluster.local_controller.own_stores is not None:
+            interval_ms = self._cluster.config["broker.heartbeat.interval.ms"]
+            self._rounds.every(interval_ms, interval_ms, self._report_failed_disks)
 
     def _govern(self) -> None:
         """Set the timers of what the controller does by itself."""
@@ -62,8 +65,6 @@ class Housekeeping:
         if self._cluster.local_controller.own_stores is not None:
             interval_ms = config["unclean.leader.election.interval.ms"]
             self._rounds.every(interval_ms, interval_ms, self._cluster.controller.elect_unclean_leaders)
-            interval_ms = config["broker.heartbeat.interval.ms"]
-            self._rounds.every(interval_ms, interval_ms, self._report_failed_disks)
         if config["delegation.token.secret.key"]:
             interval_ms = config["delegation.token.expiry.check.interval.ms"]
             self._rounds.every(interval_ms, interval_ms, self._tokens)
@@ -102,7 +103,8 @@ class Housekeeping:
 
     def _report_failed_disks(self) -> Deferred[None]:
         """Tell the controller of log directories that have failed, as Apache Kafka's heartbeats do: replicas of others lead. A broker with
-        no other ends. The metadata log is in one of the first broker's, without which nothing can be changed: that broker goes on.
+        no other ends, as one does whose controllers are elsewhere. The metadata log is in one of the first broker's, without which nothing
+        can be changed: that broker goes on.
         """
         cluster = self._cluster
         if cluster.logs.directories.metadata.directory.offline:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from pykbroker.metadata.features import CORDONED_SINCE, METADATA_VERSION
 from pykbroker.quorum.lifecycle import BrokerState, HeartbeatAnswer, NextAsk, RegistrationLifecycle
 from pykbroker.runtime.waits import Deferred, attempt
 from pykbroker.wire.errors import ErrorCode, error_code
@@ -31,6 +32,8 @@ _PAUSE_MS, _LONGEST_PAUSE_MS = 100, 1000
 _NOT_REACHED = "no controller that leads is reached: check that they run, and where (controller.quorum.bootstrap.servers or controller.quorum.voters)"
 #: Directories are named since version 2, which every controller has that writes metadata.version 3.7 or later.
 _LOWEST_REGISTRATION = 2
+#: Directories that have failed are named since version 1.
+_LOWEST_HEARTBEAT = 1
 
 
 class RegisteredNode(NamedTuple):
@@ -75,6 +78,11 @@ class ControllerSession:
         #: The pause before the next request; None while one is under way.
         self._pause: Timer | None = None
         self._ended = False
+        #: The log directories that have failed, and those that get no new replicas, which heartbeats name.
+        self._offline: set[bytes] = set()
+        self._cordoned: Collection[bytes] = ()
+        #: Whether the next heartbeat has something to say that the last one had not.
+        self._has_news = False
         self._unsubscribe = observing.subscribe(self._follow)
 
     def start(self) -> None:
@@ -92,6 +100,22 @@ class ControllerSession:
         """The logs are recovered: be unfenced."""
         self.lifecycle.ready = True
         self._hasten()
+
+    def fail_directories(self, directories: Iterable[bytes]) -> None:
+        """Log directories have failed, for as long as the process runs: replicas of others lead what was led there (KIP-858)."""
+        self._offline.update(directories)
+        self._tell()
+
+    def cordon(self, directories: Collection[bytes]) -> None:
+        """These log directories get no new replicas, and no others (KIP-1066)."""
+        self._cordoned = directories
+        self._tell()
+
+    def give_up(self, why: str) -> None:
+        """The broker cannot go on."""
+        self.lifecycle.give_up(why)
+        self.end()
+        self._changed(self.lifecycle.state)
 
     def begin_shutdown(self) -> None:
         """Have the controller move what the broker leads; the state is SHUTTING_DOWN when it may end."""
@@ -115,12 +139,16 @@ class ControllerSession:
             self._pause.cancel()
             self._ask()
 
+    def _tell(self) -> None:
+        self._has_news = True
+        self._hasten()
+
     def _ask(self) -> None:
         self._pause = None
         if self._ended:
             return
         if self.lifecycle.is_registered:
-            self._send(self._heartbeat(), BrokerHeartbeatResponse, 0, self._heartbeat_answered)
+            self._send(self._heartbeat(), BrokerHeartbeatResponse, _LOWEST_HEARTBEAT, self._heartbeat_answered)
         else:
             self._send(self._registration(), BrokerRegistrationResponse, _LOWEST_REGISTRATION, self._registered)
 
@@ -162,6 +190,8 @@ class ControllerSession:
     def _go_on(self, following: NextAsk) -> None:
         if self._ended:
             return
+        if following is NextAsk.INTERVAL and self._has_news:
+            following = NextAsk.AT_ONCE
         if following is NextAsk.BACK_OFF:
             self._rest(self._pause_ms)
             self._pause_ms = min(2 * self._pause_ms, _LONGEST_PAUSE_MS)
@@ -195,11 +225,17 @@ class ControllerSession:
         )
 
     def _heartbeat(self) -> BrokerHeartbeatRequest:
-        lifecycle = self.lifecycle
+        lifecycle, image = self.lifecycle, self._observing.image
+        self._has_news = False
+        knows_cordons = (
+            lifecycle.state is not BrokerState.STARTING and image.features.get(METADATA_VERSION, 0) >= CORDONED_SINCE
+        )
         return BrokerHeartbeatRequest(
             broker_id=self._node.node_id,
             broker_epoch=lifecycle.epoch,
             current_metadata_offset=self._observing.offset,
             want_fence=not lifecycle.ready,
             want_shut_down=lifecycle.wants_shutdown,
+            offline_log_dirs=sorted(self._offline),
+            cordoned_log_dirs=sorted(self._cordoned) if knows_cordons else None,
         )

@@ -99,7 +99,7 @@ class RegistrationLifecycle:
             return NextAsk.NEVER
         if self._was_registered or now_ms < self._deadline_ms:
             return NextAsk.BACK_OFF
-        return self._end(why)
+        return self.give_up(why)
 
     def registered(self, error: int, epoch: int, now_ms: float) -> NextAsk:
         """The answer to a registration has come."""
@@ -108,7 +108,7 @@ class RegistrationLifecycle:
             return NextAsk.AT_ONCE
         code = error_code(error)
         if code in _FINAL:
-            return self._end(_FINAL[code])
+            return self.give_up(_FINAL[code])
         if code is ErrorCode.DUPLICATE_BROKER_REGISTRATION:
             return self.failed(
                 f"another broker with node.id {self._node_id} is running: give each a node.id of its own, and log directories",
@@ -144,6 +144,7 @@ class RegistrationLifecycle:
         self.state = BrokerState.STARTING
         return NextAsk.AT_ONCE
 
-    def _end(self, why: str) -> NextAsk:
+    def give_up(self, why: str) -> NextAsk:
+        """It has to end."""
         self.state, self.reason = BrokerState.SHUTTING_DOWN, why
         return NextAsk.NEVER

@@ -1,7 +1,8 @@
 """Matches patterns of clients against many names in a thread, a bounded number at a time.
 
 A match takes up to its program's size times its text's length in steps: the loop would be held for seconds. RE2 lets other
-threads run while it matches.
+threads run while it matches. Few names may be matched at once: a member that asks again the moment that it is answered would
+learn its topics a heartbeat later.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 #: Instructions, times names, that one task of a thread matches, and its most names, so that no other task waits long.
 _STEPS = 200_000
 _NAMES = 2000
+#: Instructions, times names, that the loop may match itself.
+_FEW_STEPS = 5000
 #: Patterns whose matches are remembered.
 _REMEMBERED = 256
 
@@ -58,8 +61,10 @@ class TopicPatterns:
         self._known: OrderedDict[str, tuple[frozenset[str], frozenset[str]]] = OrderedDict()
         self._names: frozenset[str] = frozenset()
 
-    def topics_like(self, text: str, names: frozenset[str]) -> Deferred[frozenset[str]]:
-        """Those of the names that a pattern matches as a whole. Fails with InvalidPattern."""
+    def topics_like(self, text: str, names: frozenset[str], *, at_once: bool = False) -> Deferred[frozenset[str]]:
+        """Those of the names that a pattern matches as a whole, without a thread if it may be ``at_once`` and they are few. Fails with
+        InvalidPattern.
+        """
         if names == self._names:
             names = self._names  # one object for all patterns
         self._names = names
@@ -79,4 +84,7 @@ class TopicPatterns:
                 self._known.popitem(last=False)
             return found
 
-        return those_of(self._runtime, pattern, sorted(names - seen)).map(keep)
+        new = sorted(names - seen)
+        if at_once and len(new) * pattern.size <= _FEW_STEPS:
+            return Deferred.completed(keep(pattern.those_of(new)))
+        return those_of(self._runtime, pattern, new).map(keep)

@@ -322,6 +322,18 @@ def test_a_new_replica_copies_what_there_is(world: OwnCopies) -> None:
     assert world.cluster.brokers[1].store.partition("u", 0) is None
 
 
+def test_a_broker_that_is_registered_anew_while_it_runs(world: OwnCopies) -> None:
+    """Leaders believe no fetch of its earlier epoch."""
+    broker, controller = world.cluster.brokers[2], world.cluster.controller
+    assert controller.unregister_broker(2).done
+    world.turns()
+    assert world.isr == [1, 3]
+    epoch = controller.start_broker(world.lifecycle._registration(broker)).value
+    world.lifecycle.registered_again(2, epoch)
+    world.pass_time(3000)
+    assert world.isr == [1, 2, 3]
+
+
 def test_a_restart_of_all(world: OwnCopies) -> None:
     for kill in (False, True):
         assert world.produced(b"a") == 0

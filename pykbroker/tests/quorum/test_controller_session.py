@@ -8,8 +8,8 @@ import pytest
 
 from pykbroker.controller.controller import Controller
 from pykbroker.controller.topics import NewTopic
-from pykbroker.metadata.features import CURRENT
-from pykbroker.metadata.image import Endpoint
+from pykbroker.metadata.features import CORDONED_SINCE, CURRENT, METADATA_VERSION
+from pykbroker.metadata.image import Endpoint, MetadataImage
 from pykbroker.quorum.controller_session import ControllerSession, RegisteredNode
 from pykbroker.quorum.lifecycle import BrokerState
 from pykbroker.quorum.observer import Address
@@ -26,6 +26,7 @@ CONFIG = {
 }
 ADDRESS = Address("c1", 9093)
 NODE = 4
+DIRECTORIES = [bytes([NODE, each] * 8) for each in range(2)]
 
 
 class OurQuorum:
@@ -49,6 +50,10 @@ class OurQuorum:
     @property
     def offset(self) -> int:
         return self.controller.image.offset
+
+    @property
+    def image(self) -> MetadataImage:
+        return self.controller.image
 
     def subscribe(self, subscriber: Any) -> Any:
         self.subscribers += 1
@@ -96,7 +101,7 @@ def session(quorum: OurQuorum, incarnation: int = 1, previous_epoch: int = -1) -
         quorum.controller.image.cluster_id,
         bytes([incarnation] * 16),
         [Endpoint("PLAINTEXT", "b4", 9092)],
-        [bytes([NODE] * 16)],
+        DIRECTORIES,
         CURRENT,
         "rack",
         previous_epoch,
@@ -161,6 +166,42 @@ def test_a_broker_that_was_unregistered_registers_again(quorum: OurQuorum) -> No
     quorum.pass_ms(4000)
     assert broker.lifecycle.state is BrokerState.RUNNING
     assert broker.lifecycle.epoch > epoch
+
+
+def test_heartbeats_name_log_directories(quorum: OurQuorum) -> None:
+    broker = session(quorum)
+    broker.ready()
+    quorum.pass_ms(1000)
+    brokers = quorum.controller.image.brokers
+    broker.cordon(DIRECTORIES)
+    quorum.pass_ms(50)
+    assert set(brokers[NODE].cordoned_log_dirs or ()) == set(DIRECTORIES)
+    broker.cordon([])
+    broker.fail_directories(DIRECTORIES[:1])
+    quorum.pass_ms(50)
+    assert (brokers[NODE].cordoned_log_dirs, brokers[NODE].log_dirs) == ([], DIRECTORIES[1:])
+    quorum.pass_ms(3000)
+    assert quorum.asked[-1].offline_log_dirs == DIRECTORIES[:1]
+
+
+def test_an_older_metadata_version_has_no_cordoned_directories(quorum: OurQuorum) -> None:
+    broker = session(quorum)
+    broker.ready()
+    quorum.controller.image.features[METADATA_VERSION] = CORDONED_SINCE - 1
+    broker.cordon(DIRECTORIES)
+    quorum.pass_ms(1000)
+    assert quorum.asked[-1].cordoned_log_dirs is None
+
+
+def test_a_broker_that_gives_up_asks_no_more(quorum: OurQuorum) -> None:
+    broker = session(quorum)
+    broker.ready()
+    quorum.pass_ms(1000)
+    broker.give_up("no disk is left")
+    count = len(quorum.asked)
+    quorum.pass_ms(5000)
+    assert (broker.lifecycle.state, broker.lifecycle.reason) == (BrokerState.SHUTTING_DOWN, "no disk is left")
+    assert len(quorum.asked) == count
 
 
 def test_a_controlled_shutdown(quorum: OurQuorum) -> None:

@@ -1,4 +1,4 @@
-"""Matches the patterns of groups with topics in a thread: the effect of a heartbeat that brings a new pattern."""
+"""Matches the patterns of groups with topics, in a thread unless there are few: the effect of a heartbeat that brings a new pattern."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from pykbroker.coordination.shards import Loaded
 
 log = logging.getLogger(__name__)
+
+#: Patterns of a group that the loop may match itself.
+_FEW = 4
 
 
 class RegexResolving:
@@ -38,13 +41,15 @@ class RegexResolving:
         names, version, patterns = frozenset(image.topics), image.offset, sorted(requested.patterns)
         self._resolving.add(requested.group_id)
 
-        def resolved(topics: list[frozenset[str]]) -> None:
-            found = dict(zip(patterns, topics, strict=True))
+        def resolved(found_by: list[frozenset[str]]) -> None:
+            found = dict(zip(patterns, found_by, strict=True))
             coordinator.go_on(
                 loaded, requested.group_id, lambda group: resolve(group, found, requested.requester, version)
             )
 
-        matched = gather([known.topics_like(pattern, names).recover(ValueError, _none) for pattern in patterns])
+        at_once = len(patterns) <= _FEW
+        topics = [known.topics_like(pattern, names, at_once=at_once).recover(ValueError, _none) for pattern in patterns]
+        matched = gather(topics)
         matched.settled().map(lambda _: self._resolving.discard(requested.group_id)).or_log(
             "ending a match of patterns"
         )

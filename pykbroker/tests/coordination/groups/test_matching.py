@@ -73,6 +73,21 @@ def test_a_known_pattern_is_matched_against_new_names_only() -> None:
     assert threads.sizes == [3, 1]
 
 
+def test_few_names_are_matched_at_once_where_that_is_allowed() -> None:
+    threads = Threads()
+    topics = TopicPatterns(threads.runtime)
+    names = frozenset({"a1", "a2", "b1"})
+    assert topics.topics_like("a.*", names, at_once=True).value == {"a1", "a2"}
+    assert topics.topics_like("a.*", names).value == {"a1", "a2"}
+    assert threads.sizes == []
+    large = topics.topics_like(LARGE, names, at_once=True)
+    many = topics.topics_like("b.*", frozenset(f"b{number}" for number in range(5000)), at_once=True)
+    assert not large.done
+    assert not many.done
+    threads.run()
+    assert (large.value, len(many.value)) == (set(), 5000)
+
+
 def test_the_least_recently_used_patterns_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pykbroker.coordination.groups.matching._REMEMBERED", 2)
     threads = Threads()
