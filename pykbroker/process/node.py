@@ -332,9 +332,7 @@ class Node:
         self._lifecycle = lifecycle
         cluster = lifecycle.cluster
         cleaner = None if self._machine is None else self._machine.cleaner
-        self._housekeeping = Housekeeping(
-            cluster, durable=self._durable, cleaner=cleaner, fail=self._fail
-        )
+        self._housekeeping = Housekeeping(cluster, durable=self._durable, cleaner=cleaner, fail=self._fail)
         cluster.metadata.subscribe(_tell_changes)
         set_limits(cluster.runtime.memory, config)
         life = self.lifetimes.begin(cluster)
