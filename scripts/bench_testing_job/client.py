@@ -16,5 +16,14 @@ def first_record(address: str) -> None:
 
 def memory(pid: int) -> int:
     """Return the resident memory of a process in bytes."""
+    return _status(pid, "VmRSS:")
+
+
+def peak_memory(pid: int) -> int:
+    """Return the most resident memory that a process has had, in bytes."""
+    return _status(pid, "VmHWM:")
+
+
+def _status(pid: int, name: str) -> int:
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS:"))
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))

@@ -42,6 +42,11 @@ def test_it(n, kafka):
 
 
 def main(given: argparse.Namespace) -> int:
+    if given.projects:
+        from scripts.bench_testing_job import projects
+
+        projects.compare()
+        return 0
     with tempfile.TemporaryDirectory(prefix="bench-testing-") as made:
         folder = Path(made)
         files = {

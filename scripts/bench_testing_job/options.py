@@ -18,4 +18,10 @@ def options() -> argparse.Namespace:
         help="then start ours, kfake and Apache Kafka in turn: until ready, until the first record, memory "
         "(Java and Maven as for scripts/test; kfake where there is Go)",
     )
+    made.add_argument(
+        "--projects",
+        action="store_true",
+        help="only run the Kafka tests of public projects, from their packages, beside each kind of broker: seconds, memory, and what "
+        "became of them; half an hour, and port 9092 must be free (Java and Maven)",
+    )
     return made.parse_args()
