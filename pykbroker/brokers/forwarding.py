@@ -4,7 +4,7 @@ and address, and it does what it would do for the client itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, TypeVar
@@ -32,8 +32,12 @@ _PRINCIPAL_VERSION = 0
 class Forwarding:
     """See the module."""
 
-    def __init__(self, controller: JoinedController) -> None:
+    def __init__(
+        self, controller: JoinedController, versions: Callable[[], Mapping[int, tuple[int, int]] | None]
+    ) -> None:
+        """``versions`` are those that the controllers and this broker know; None while no controller is known."""
         self._controller = controller
+        self.versions = versions
 
     def forward(self, ctx: RequestContext, request: Message, response: type[R], version: int) -> Deferred[R]:
         """The controller's answer to a client's request. Fails with REQUEST_TIMED_OUT if there is none, and with UNKNOWN_SERVER_ERROR if this

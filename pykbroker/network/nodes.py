@@ -19,7 +19,7 @@ from pykbroker.wire.headers import RequestHeader, encode_request_header
 from pykbroker.wire.message import Message
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from pykbroker.quorum.observer import Address
     from pykbroker.security.client.settings import ClientSecurity
@@ -35,9 +35,16 @@ _PART_OF_SESSION = 0.8
 
 
 class NodeConnections:
-    """See the module, and ``quorum.observing.Nodes``. ``security`` is that of the listener that is connected to; None for PLAINTEXT."""
+    """See the module, and ``quorum.observing.Nodes``. ``security`` is asked for that of each connection, by the listener that it goes to; None is
+    PLAINTEXT.
+    """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, client_id: str, security: ClientSecurity | None = None) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        client_id: str,
+        security: Callable[[], ClientSecurity | None] = lambda: None,
+    ) -> None:
         self._loop = loop
         self._client_id = client_id
         self._security = security
@@ -49,9 +56,14 @@ class NodeConnections:
         """See ``Nodes.ask``."""
         connection = self._connections.get(address)
         if connection is None or not connection.usable:
-            connection = _NodeConnection(self._loop, address, self._client_id, self._security)
+            connection = _NodeConnection(self._loop, address, self._client_id, self._security())
             self._connections[address] = connection
         return connection.ask(request, response, limit_ms, lowest)
+
+    def versions_at(self, address: Address | None) -> Mapping[int, tuple[int, int]] | None:
+        """The versions of each API that this broker and a node know; None before they have spoken."""
+        connection = None if address is None else self._connections.get(address)
+        return None if connection is None or connection.agreed is None else connection.agreed.versions
 
     def leave_others(self, address: Address) -> None:
         """Close the connections to other nodes than this one, which is asked in their place; what they have not answered fails."""
@@ -89,7 +101,7 @@ class _NodeConnection(asyncio.Protocol):
         self._address = address
         self._client_id = client_id
         self._handshake = handshake(address.host, None if security is None else security.sasl)
-        self._agreed: Agreed | None = None
+        self.agreed: Agreed | None = None
         self._renew_at: float | None = None
         self._failed = False
         self._transport: asyncio.Transport | None = None
@@ -117,10 +129,10 @@ class _NodeConnection(asyncio.Protocol):
         timer = self._loop.call_later(limit_ms / 1000, self.fail, f"it did not answer within {limit_ms:g} ms")
         sent = _Sent(request, response, lowest, answer, timer)
         self._unanswered.append(sent)
-        if self._agreed is None:
+        if self.agreed is None:
             self._waiting.append(sent)
         else:
-            self._send_request(sent, self._agreed)
+            self._send_request(sent, self.agreed)
         return answer
 
     def fail(self, why: str) -> None:
@@ -156,7 +168,7 @@ class _NodeConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         received = self._received
         received += data
-        largest = _LARGEST_AT_FIRST if self._agreed is None else _LARGEST
+        largest = _LARGEST_AT_FIRST if self.agreed is None else _LARGEST
         while len(received) >= 4 and not self._failed:
             size = int.from_bytes(received[:4], "big")
             if size > largest:
@@ -204,7 +216,7 @@ class _NodeConnection(asyncio.Protocol):
             self._send(call, lambda answer: self._advance(partial(self._handshake.send, answer)))
 
     def _agree(self, agreed: Agreed) -> None:
-        self._agreed = agreed
+        self.agreed = agreed
         if agreed.session_ms:
             self._renew_at = self._loop.time() + _PART_OF_SESSION * agreed.session_ms / 1000
         waiting, self._waiting = self._waiting, []

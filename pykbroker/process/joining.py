@@ -62,7 +62,7 @@ class Ground(NamedTuple):
     clock: Clock
     random: random.Random
     features: Features
-    connections: Callable[[ClientSecurity | None], NodeConnections]
+    connections: Callable[[Callable[[], ClientSecurity | None]], NodeConnections]
 
 
 class QuorumMember:
@@ -130,13 +130,13 @@ class QuorumMember:
             each.leave_others(controller)
 
     @cached_property
-    def _security_to_controllers(self) -> ClientSecurity | None:
+    def _security_to_controllers(self) -> Callable[[], ClientSecurity | None]:
         return self._security(self._controllers.listener, "sasl.mechanism.controller.protocol")
 
-    def _security(self, listener: str, mechanism: str) -> ClientSecurity | None:
+    def _security(self, listener: str, mechanism: str) -> Callable[[], ClientSecurity | None]:
         return security_to(self._config, listener, mechanism, self._ground.clock, self._ground.random)
 
-    def _connected(self, security: ClientSecurity | None) -> NodeConnections:
+    def _connected(self, security: Callable[[], ClientSecurity | None]) -> NodeConnections:
         made = self._ground.connections(security)
         self._connections.append(made)
         return made
@@ -183,7 +183,8 @@ class QuorumMember:
             self._config["broker.rack"],
             self.logs.previous_epoch,
         )
-        return ControllerSession(node, self._observing, self._connect(), self.runtime, self._config, self._changed)
+        connections = self._heartbeats = self._connect()
+        return ControllerSession(node, self._observing, connections, self.runtime, self._config, self._changed)
 
     def _controller(self) -> JoinedController:
         limit_ms = self._config["controller.socket.timeout.ms"]
@@ -191,7 +192,9 @@ class QuorumMember:
 
     def _cluster(self) -> Cluster:
         config = self._config
-        self.forwarding = Forwarding(self._controller())
+        self.forwarding = Forwarding(
+            self._controller(), lambda: self._heartbeats.versions_at(self._observing.observer.leader)
+        )
         listener, limit_ms = config.inter_broker_listener_name, config["replica.socket.timeout.ms"]
         security = self._security(listener, "sasl.mechanism.inter.broker.protocol")
         followed, peers = (

@@ -8,8 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pykbroker.wire.apis import ApiKey, response_class
+from pykbroker.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pykbroker.brokers.broker import Broker
     from pykbroker.brokers.forwarding import Forwarding
     from pykbroker.handlers.contract import Answer, Handle
@@ -38,6 +41,8 @@ FORWARDED = frozenset(
         ApiKey.UNREGISTER_CONTROLLER,
     }
 )
+#: What the controllers answer a part of.
+_IN_PART = (ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS)
 
 
 class Forward:
@@ -47,6 +52,8 @@ class Forward:
         self._forwarding = forwarding
 
     def __call__(self, api_key: int, handle: Handle, /) -> Handle:
+        if api_key == ApiKey.API_VERSIONS:
+            return self._listing(handle)
         if api_key not in FORWARDED:
             return handle
         response = response_class(api_key)
@@ -56,3 +63,22 @@ class Forward:
             return self._forwarding.forward(ctx, request, response, ctx.api_version)
 
         return forwarded
+
+    def _listing(self, handle: Handle) -> Handle:
+        """ApiVersions lists what the controllers answer in versions that they know, too (ApiVersionsResponse.intersectForwardableApis)."""
+
+        def listed(broker: Broker, ctx: RequestContext, request: Any, /) -> Answer:
+            response, known = handle(broker, ctx, request), self._forwarding.versions()
+            if known is not None and isinstance(response, ApiVersionsResponse):
+                response.api_keys = [each for each in response.api_keys if _is_known(each, known)]
+            return response
+
+        return listed
+
+
+def _is_known(api: ApiVersion, known: Mapping[int, tuple[int, int]]) -> bool:
+    """Whether an API remains; its versions are cut to those that are known."""
+    if api.api_key in FORWARDED or api.api_key in _IN_PART:
+        lowest, highest = known.get(api.api_key, (0, -1))
+        api.min_version, api.max_version = max(api.min_version, lowest), min(api.max_version, highest)
+    return api.min_version <= api.max_version

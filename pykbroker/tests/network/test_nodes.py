@@ -35,7 +35,8 @@ async def failure(wait: Deferred[Any]) -> KafkaError:
 
 def nodes(**security: str) -> NodeConnections:
     settings = {name.replace("_", "."): value for name, value in security.items()}
-    return NodeConnections(asyncio.get_running_loop(), "test", client_security(settings, lambda: 0, lambda: "nonce"))
+    made = client_security(settings, lambda: 0, lambda: "nonce")
+    return NodeConnections(asyncio.get_running_loop(), "test", lambda: made)
 
 
 def metadata(asked: NodeConnections, address: Address, limit_ms: float = _LONG_MS) -> Deferred[MetadataResponse]:
@@ -198,6 +199,8 @@ def test_another_node_takes_the_place_of_one_that_is_silent(tmp_path: Path) -> N
             asked.leave_others(leads)
             assert (await failure(lost)).message == f"{silent} is not reached: {leads} takes its place"
             assert (await ended(kept)).brokers
+            assert (asked.versions_at(leads) or {})[MetadataRequest.API_KEY][1] == MetadataRequest.VERSIONS[1]
+            assert asked.versions_at(silent) is asked.versions_at(None) is None
             asked.close()
 
     asyncio.run(scenario())

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -10,12 +12,17 @@ from pykbroker.process.log_directories import StartFailed
 from pykbroker.process.outgoing_security import security_to
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.security.client.settings import ClientSecurity
+from pykbroker.tests.kit.certificates import authority
 
 _MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 
 def to_controllers(protocol: str, **settings: str) -> ClientSecurity | None:
-    config = BrokerConfig(
+    return asked(config_of(protocol, **settings))()
+
+
+def config_of(protocol: str, **settings: str) -> BrokerConfig:
+    return BrokerConfig(
         {
             "controller.listener.names": "CONTROLLER",
             "listener.security.protocol.map": f"PLAINTEXT:PLAINTEXT,CONTROLLER:{protocol}",
@@ -23,6 +30,9 @@ def to_controllers(protocol: str, **settings: str) -> ClientSecurity | None:
             **settings,
         }
     )
+
+
+def asked(config: BrokerConfig) -> Callable[[], ClientSecurity | None]:
     return security_to(config, "CONTROLLER", "sasl.mechanism.controller.protocol", ManualClock(), random.Random(1))
 
 
@@ -66,3 +76,25 @@ def test_without_credentials_it_does_not_start() -> None:
 def test_a_trust_store_that_is_not_there() -> None:
     with pytest.raises(StartFailed, match="CONTROLLER, by SSL, is not set: "):
         to_controllers("SSL", **{"ssl.truststore.location": "/nowhere", "ssl.truststore.type": "PEM"})
+
+
+def test_renewed_certificates_hold_for_the_next_connection(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What is no certificate changes nothing, and is read again when it is one."""
+    file = tmp_path / "trusted.pem"
+    file.write_text(authority("first").pem)
+    security = asked(config_of("SSL", **{"ssl.truststore.location": str(file), "ssl.truststore.type": "PEM"}))
+    assert trusted(security) == ["first"]
+    file.write_text("half a certificate")
+    assert trusted(security) == ["first"]
+    assert "Connections to the listener CONTROLLER have the certificates of before: " in caplog.text
+    file.write_text(authority("another").pem)
+    assert trusted(security) == ["another"]
+    assert security() is security()
+
+
+def trusted(security: Callable[[], ClientSecurity | None]) -> list[str]:
+    """The names of the authorities that the next connection trusts."""
+    found = security()
+    assert found is not None
+    assert found.tls is not None
+    return [dict(part[0] for part in each["subject"])["commonName"] for each in found.tls.get_ca_certs()]
