@@ -140,6 +140,11 @@ class BrokerLifecycle:
         """End a broker that has copies of its own as a crash does: nothing is closed, and clients are told nothing."""
         return self._fence(node_id).map(lambda _: self.end_abruptly(node_id))
 
+    def fail(self, node_id: int) -> Deferred[None]:
+        """The same at once, where the broker cannot go on."""
+        self.end_abruptly(node_id)
+        return self._fence(node_id)
+
     def _fence(self, node_id: int) -> Deferred[None]:
         """Fence a broker that ends, which it does even if the metadata log cannot be written: until it starts again, the controller then
         tries after each ``broker.session.timeout.ms``, as when a broker's session has expired.

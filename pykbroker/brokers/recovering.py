@@ -24,6 +24,7 @@ def recover_in_thread(
     """The wait until the broker's logs are recovered and open; nobody else may use them. What cannot be recovered is left for who opens it.
     Raises KafkaError KAFKA_STORAGE_ERROR or OSError if the log directories cannot be read.
     """
+    logs.try_again()
     known = _replicas(metadata.image, node_id)
     logs.directories.put_strays_aside(dict(known))
     wanted = [

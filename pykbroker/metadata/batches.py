@@ -9,18 +9,19 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 from pykbroker.metadata.replay import MetadataRecord
+from pykbroker.runtime.slices import at_once
 from pykbroker.wire.batch_header import HEADER_SIZE, LOG_OVERHEAD, BatchHeader, read_batch_header, write_batch_header
 from pykbroker.wire.control_records import ControlRecordType, decode_control_key, encode_control_key
 from pykbroker.wire.errors import WireError
 from pykbroker.wire.internal.metadata import decode_metadata_record, encode_metadata_record
 from pykbroker.wire.message import Message
 from pykbroker.wire.primitives import Buffer
-from pykbroker.wire.records import Record, batch_crc_ok, decode_records, encode_batch, iter_batches
+from pykbroker.wire.records import Record, batch_crc_ok, decode_some, encode_batch, iter_batches, unpacked
 
 #: The most partitions, and the most records, of one request (QuorumController.MAX_RECORDS_PER_USER_OP).
 MAX_RECORDS_PER_BATCH = 10_000
 _BROKER_REGISTRATION_CHANGE = 17
-#: Records that are encoded in one step, and the weight of each (``runtime/slices.py``).
+#: Records that are encoded or decoded in one step, and the weight of each (``runtime/slices.py``).
 _IN_A_STEP = 50
 _WEIGHT = 0.7
 
@@ -110,14 +111,20 @@ def decode_batches(data: Buffer) -> Iterator[MetadataBatch]:
 
 def decode_batch(header: BatchHeader, data: Buffer) -> MetadataBatch:
     """One batch of the log. Raises WireError if it is corrupt or unknown."""
+    return at_once(decode_many_records(header, data))
+
+
+def decode_many_records(header: BatchHeader, data: Buffer) -> Generator[float, None, MetadataBatch]:
+    """The same in slices."""
     if not batch_crc_ok(data, 0, header.size):
         raise WireError(f"the batch at offset {header.base_offset} of the metadata is damaged")
     batch = MetadataBatch(
         header.base_offset, header.last_offset, header.partition_leader_epoch, header.max_timestamp, [], []
     )
-    found = decode_records(data, header=header)
-    if header.is_control:
-        batch.controls = [(decode_control_key(record.key), record.value or b"") for record in found]
-    else:
-        batch.records = [decode_metadata_record(record.value or b"") for record in found]
+    for found in decode_some(unpacked(data, header), header, _IN_A_STEP):
+        if header.is_control:
+            batch.controls += [(decode_control_key(record.key), record.value or b"") for record in found]
+        else:
+            batch.records += [decode_metadata_record(record.value or b"") for record in found]
+        yield _WEIGHT * len(found)
     return batch

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from pykbroker.metadata.batches import MetadataBatch
 from pykbroker.metadata.delta import MetadataDelta
 from pykbroker.metadata.image import MetadataImage
 from pykbroker.metadata.replay import MetadataRecord, replay
 from pykbroker.wire.control_records import ControlRecordType
+
+if TYPE_CHECKING:
+    from pykbroker.metadata.replay_ahead import Ahead
 
 _BEGIN_TRANSACTION, _END_TRANSACTION, _ABORT_TRANSACTION = 23, 24, 25
 
@@ -43,6 +47,11 @@ class Loader:
                 self._open.append(record)
             else:
                 self._replay([record], delta)
+
+    def apply_ahead(self, epoch: int, ahead: Ahead, delta: MetadataDelta) -> None:
+        """The same with what the records of a batch make of the image; no transaction is open. ``delta`` is a new one."""
+        self.image.epoch = epoch
+        ahead.apply(self.image, delta)
 
     def _replay(self, records: list[MetadataRecord], delta: MetadataDelta | None) -> None:
         for record in records:

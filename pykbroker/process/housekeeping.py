@@ -11,6 +11,8 @@ from pykbroker.runtime.waits import Deferred, gather
 from pykbroker.wire.primitives import uuid_from_str
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pykbroker.brokers.cluster import Cluster
     from pykbroker.process.cleaner import Cleaner
     from pykbroker.storage.directories.manager import LogManager
@@ -24,13 +26,21 @@ _STORES_MS = 1000
 class Housekeeping:
     """Rounds over all logs of the process's brokers, store by store, and over what is of the cluster. Threads wait for the disk.
 
-    ``cleaner`` compacts for every store; without it each has a process of its own.
+    ``cleaner`` compacts for every store; without it each has a process of its own. ``fail`` ends a broker none of whose disks works.
     """
 
-    def __init__(self, cluster: Cluster, *, durable: bool, cleaner: Cleaner | None = None) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        *,
+        durable: bool,
+        cleaner: Cleaner | None = None,
+        fail: Callable[[int], Deferred[None]] | None = None,
+    ) -> None:
         self._cluster = cluster
         self._durable = durable
         self._cleaner = cleaner
+        self._fail = fail or cluster.controller.fence_broker
         self._rounds = Rounds(cluster.runtime.timers)
         #: By the logs: those of a broker that crashed alone are in another store when it starts again.
         self._of_stores: dict[LogManager, StoreHousekeeping] = {}
@@ -93,8 +103,8 @@ class Housekeeping:
 
     def _report_failed_disks(self) -> Deferred[None]:
         """Tell the controller of log directories that have failed, as Apache Kafka's heartbeats do: replicas of others lead. A broker with
-        no other is fenced, where Apache Kafka's ends, as one does whose controllers are elsewhere. The metadata log is in one of the first
-        broker's, without which nothing can be changed.
+        no other ends, as one does whose controllers are elsewhere. The metadata log is in one of the first broker's, without which nothing
+        can be changed: that broker goes on.
         """
         cluster = self._cluster
         if cluster.logs.directories.metadata.directory.offline:
@@ -107,11 +117,8 @@ class Housekeeping:
             online = {uuid_from_str(each) for each in broker.logs.directory_ids}
             failed = [each for each in known.log_dirs if each not in online]
             if not online:
-                log.error(
-                    "All log directories of broker %d are offline: it is fenced until the process starts again",
-                    known.id,
-                )
-                waits.append(cluster.controller.fence_broker(known.id))
+                log.error("Broker %d ends, since all its log directories have failed", known.id)
+                waits.append(self._fail(known.id))
             elif failed:
                 log.error(
                     "%d log directories of broker %d are offline: replicas of others lead what it led there",

@@ -223,6 +223,10 @@ class Node:
 
         return SingleBrokers(self._ids, self.server, self._changing, lambda: self._lifecycle)
 
+    def _fail(self, node_id: int) -> Deferred[None]:
+        """End a broker none of whose log directories works."""
+        return self.brokers.fail(node_id)
+
     @property
     def housekeeping(self) -> Housekeeping:
         """The periodic work of the process, once it is started."""
@@ -328,7 +332,7 @@ class Node:
         self._lifecycle = lifecycle
         cluster = lifecycle.cluster
         cleaner = None if self._machine is None else self._machine.cleaner
-        self._housekeeping = Housekeeping(cluster, durable=self._durable, cleaner=cleaner)
+        self._housekeeping = Housekeeping(cluster, durable=self._durable, cleaner=cleaner, fail=self._fail)
         cluster.metadata.subscribe(_tell_changes)
         set_limits(cluster.runtime.memory, config)
         life = self.lifetimes.begin(cluster)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pykbroker.brokers.broker import WrongBroker
 from pykbroker.process.life import awaited
+from pykbroker.runtime.waits import Deferred
 
 if TYPE_CHECKING:
     from pykbroker.brokers.lifecycle import BrokerLifecycle
@@ -48,6 +49,14 @@ class SingleBrokers:
             crashes = abrupt and lifecycle.cluster.peers is not None
             await awaited(lifecycle.kill(node_id) if crashes else lifecycle.stop(node_id))
         log.info("Broker %d stopped%s", node_id, " abruptly" if abrupt else "")
+
+    def fail(self, node_id: int) -> Deferred[None]:
+        """End a broker that runs and cannot go on, as a machine that fails; while another change is under way it goes on."""
+        lifecycle = self._running()
+        if lifecycle is None or self._changing.locked():
+            return Deferred.completed(None)
+        self._server.sockets(node_id).cut()
+        return lifecycle.fail(node_id)
 
     async def start(self, node_id: int) -> None:
         """Start a stopped broker on its ports. Its replicas are in sync when they have caught up; its leaderships return with an

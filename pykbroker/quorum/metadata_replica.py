@@ -7,16 +7,17 @@ survive a crash whole: others have the log, and what is missing is fetched again
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pykbroker.metadata.batches import decode_batch
+from pykbroker.metadata.batches import decode_batch, decode_many_records
 from pykbroker.metadata.comparison import compared
 from pykbroker.metadata.delta import MetadataDelta
 from pykbroker.metadata.image import MetadataImage
 from pykbroker.metadata.loading import Loader
 from pykbroker.metadata.quorum import QUORUM_STATE, encode_state, read_epoch
+from pykbroker.metadata.replay_ahead import work_out
 from pykbroker.metadata.snapshot import SnapshotId, decode_snapshot, list_snapshots, remove_older, write_snapshot
 from pykbroker.storage.checkpoints import replace_file
 from pykbroker.wire.control_records import ControlRecordType
@@ -24,9 +25,10 @@ from pykbroker.wire.control_records import ControlRecordType
 if TYPE_CHECKING:
     from pykbroker.storage.disk import Disk
     from pykbroker.storage.log.log import Log
+    from pykbroker.wire.batch_header import BatchHeader
     from pykbroker.wire.primitives import Buffer
 
-#: What one step applies, or one batch where that has more: others see all of a batch or nothing.
+#: What one step applies, or one batch where that has more, which is worked out in slices: others see all of a batch or nothing.
 _RECORDS_OF_A_STEP = 100
 
 
@@ -114,21 +116,34 @@ class MetadataReplica:
         remove_older(self._disk, self._directory, snapshot)
         return fresh
 
-    def apply(self, high_watermark: int) -> tuple[MetadataDelta, int]:
-        """Bring the image some batches nearer to the high watermark; what changed, and the number of records, 0 when there is no more.
-        Raises WireError or ReplayError.
+    def apply(self, high_watermark: int) -> Generator[float, None, tuple[MetadataDelta, int]]:
+        """Bring the image some batches nearer to the high watermark, or one that has many records; what changed, and the number of records, 0
+        when there is no more. Raises WireError or ReplayError.
         """
         self._log.commit_to(high_watermark)
         delta, image, count = MetadataDelta(), self.image, 0
         for header, data in self._log.batches(self._applied):
-            if header.last_offset >= high_watermark or count >= _RECORDS_OF_A_STEP:
+            is_large = header.record_count > _RECORDS_OF_A_STEP
+            if header.last_offset >= high_watermark or count >= _RECORDS_OF_A_STEP or (count and is_large):
                 break
-            self._loader.apply(decode_batch(header, data), delta)
+            if is_large:
+                yield from self._apply_many(header, data, delta)
+            else:
+                self._loader.apply(decode_batch(header, data), delta)
             self._applied = header.last_offset + 1
             count += header.record_count
             if not self._loader.in_transaction:
                 image.offset = header.last_offset
         return delta, count
+
+    def _apply_many(self, header: BatchHeader, data: Buffer, delta: MetadataDelta) -> Generator[float, None, None]:
+        """Work out what a batch makes of the image, which stays as it is meanwhile, and let it be seen at once."""
+        batch = yield from decode_many_records(header, data)
+        ahead = None if self._loader.in_transaction else (yield from work_out(self.image, batch.records))
+        if ahead is None:
+            self._loader.apply(batch, delta)
+        else:
+            self._loader.apply_ahead(batch.epoch, ahead, delta)
 
     def _filled(self, snapshot: SnapshotId, data: bytes) -> MetadataImage:
         image = MetadataImage(self.image.cluster_id)

@@ -250,12 +250,12 @@ class MetadataObserver:
         while not self._ended:
             before = copy.image.offset
             try:
-                delta, count = copy.apply(high_watermark)
+                delta, count = yield from copy.apply(high_watermark)
             except (ReplayError, WireError) as error:
                 after = copy.image.offset
                 self._end(f"The metadata log has what this broker does not understand after offset {after}: {error}.")
                 return
-            if copy.image.offset != before:
+            if copy.image.offset != before and not self._ended:
                 self._tell(delta)
             if not count:
                 self._ask()

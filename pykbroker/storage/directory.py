@@ -110,6 +110,10 @@ class LogDirectory:
             log.error("Log directory %s goes offline: %s failed: %s", self.path, doing, error)
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{doing} failed: {error.strerror or error}")
 
+    def try_again(self) -> None:
+        """Its broker starts anew: what failed is tried again."""
+        self.offline = self.full = self.was_full = False
+
     def unread(self, error: OSError, doing: str) -> KafkaError:
         """Handle the ``error`` of a read; returns the KafkaError KAFKA_STORAGE_ERROR to raise. A missing file does not take
         the log directory offline.

@@ -260,6 +260,13 @@ class LogManager:
         for contents in self.directories.usable:
             contents.forget_clean_shutdown()
 
+    def try_again(self) -> None:
+        """As the start of a broker after a crash does: log directories that have failed are tried again, and recovered."""
+        for contents in self.directories.of_partitions:
+            if contents.directory.offline:
+                contents.directory.try_again()
+                contents.forget_clean_shutdown()
+
     def is_open(self, log: Log) -> bool:
         """Whether the log is in use: opened and not deleted since."""
         return self.logs.get((log.topic, log.partition)) is log

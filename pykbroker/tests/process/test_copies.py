@@ -82,7 +82,7 @@ def test_every_broker_stops_and_crashes_and_all_copies_are_alike(tmp_path: Path)
     asyncio.run(live())
 
 
-def test_replicas_of_others_lead_when_all_disks_of_a_broker_have_failed(tmp_path: Path) -> None:
+def test_a_broker_all_of_whose_disks_have_failed_ends_and_starts_again(tmp_path: Path) -> None:
     async def live() -> None:
         node = await started(tmp_path)
         await ended(node.cluster.controller.create_topics([NewTopic("t", assignments=[(0, [2, 1, 3])])]))
@@ -93,7 +93,15 @@ def test_replicas_of_others_lead_when_all_disks_of_a_broker_have_failed(tmp_path
         assert await produce(node, b"after") == ErrorCode.NONE
         assert segment(tmp_path, 1) == segment(tmp_path, 3)
         assert not node.cluster.metadata.image.brokers[2].active
+        assert [each["state"] for each in node.brokers.describe(dict.fromkeys((1, 2, 3), ""))] == [
+            "running",
+            "stopped",
+            "running",
+        ]
+        await node.brokers.start(2)
+        await asyncio.wait_for(until(lambda: in_sync(node) == 3), 20)
         await node.stop()
+        assert segment(tmp_path, 1) == segment(tmp_path, 2) == segment(tmp_path, 3)
 
     asyncio.run(live())
 

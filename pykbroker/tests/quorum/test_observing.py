@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pykbroker.metadata.snapshot import SnapshotId, list_snapshots
 from pykbroker.quorum.observer import Address
+from pykbroker.runtime.slices import WEIGHT_OF_A_TURN
 from pykbroker.tests.quorum.controllers import NODES, Controllers
 from pykbroker.tests.quorum.node import CONFIG, Node
 from pykbroker.wire.errors import ErrorCode
@@ -68,6 +69,35 @@ def test_many_batches_are_applied_in_slices(controllers):
     offsets = [offset for offset, _ in node.told]
     assert len(offsets) >= 600 * 5 // 105  # no step has more records than its bound and one batch
     assert offsets == sorted(set(offsets))
+
+
+def test_a_large_batch_is_worked_out_in_slices_and_seen_at_once(controllers):
+    """Of partitions, which the controller changes by thousands when a broker comes or goes."""
+    topic = TopicRecord(name="t", topic_id=bytes([7] * 16))
+    partitions = [
+        PartitionRecord(partition_id=index, topic_id=topic.topic_id, replicas=[1], isr=[1], leader=1)
+        for index in range(2000)
+    ]
+    controllers.append(controllers.level())
+    controllers.append(topic, *partitions)
+    controllers.commit()
+    node = Node(controllers)
+    turns = []
+    while not node.has_all():
+        if node.controllers.pending:
+            node.controllers.answer()
+        elif node.runtime.wake_queue:
+            node.runtime.wake_queue.run()
+            turns.append(len(node.image.topics))
+        else:
+            node.rest()
+    assert len(turns) >= 2000 // WEIGHT_OF_A_TURN
+    assert turns == sorted(turns)
+    follows(node)
+    found = node.image.topics["t"].partitions
+    assert list(found) == list(range(2000))
+    (seen,) = [delta for _, delta in node.told if delta.partitions]
+    assert [each.after for each in seen.partitions] == list(found.values())
 
 
 def test_a_transaction_is_seen_whole(controllers):

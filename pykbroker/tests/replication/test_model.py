@@ -123,7 +123,7 @@ def test_no_state_is_left_out(records: int, fault: str, without: int) -> None:
 
 _KINDS = ("elections", "crashes", "duplicates", "lags", "lost", "late")
 #: By records and faults, the states there are.
-_ALL = {(4, 0): 1571, (0, 1): 562, (1, 1): 8894, (2, 1): 0, (0, 2): 0}
+_ALL = {(4, 0): 1571, (0, 1): 562, (1, 1): 8894, (2, 1): 63606, (0, 2): 34218}
 
 
 def _with_faults(records: int, faults: int) -> Bounds:

@@ -236,6 +236,22 @@ def test_brokers_stop_and_come_back_and_leaders_move() -> None:
             kafka.broker(99)
 
 
+def test_a_broker_whose_disk_has_failed_ends_and_starts_once_it_is_healed() -> None:
+    with KafkaCluster({"default.replication.factor": 3, "broker.heartbeat.interval.ms": 100}) as kafka:
+        _, second, _ = kafka.node.addresses()
+        kafka.create_topic("t", 1)
+        kafka.move_leader("t", 0, to=second)
+        kafka.disk.fail("grow", path=f"*/{second}/*")
+        assert send(producer(kafka), "t") is None  # by another leader
+        kafka.wait_until(lambda cluster: second not in cluster.brokers)
+        kafka.disk.heal()
+        kafka.broker(second).start()
+        kafka.wait_for_in_sync("t")
+        kafka.move_leader("t", 0, to=second)
+        assert send(producer(kafka), "t", b"w") is None
+        assert values(kafka, "t")[-1] == b"w"
+
+
 def test_a_disk_that_is_full_and_has_room_again() -> None:
     with Kafka() as kafka:
         assert send(producer(kafka), "t", b"1") is None
