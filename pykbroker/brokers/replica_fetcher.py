@@ -309,9 +309,7 @@ class ReplicaFetcher:
         """Let one partition rest, while the others are fetched: ``replica.fetch.backoff.ms`` at most, and shortly at first, since its leader may
         hear of that later than this broker. Apache Kafka rests as long each time.
         """
-        followed.resting = True
-        pause_ms = min(_FIRST_BACKOFF_MS << min(followed.refusals, _MOST_DOUBLED), self._backoff_ms)
-        followed.refusals += 1
+        pause_ms = min(_FIRST_BACKOFF_MS << min(followed.rest(), _MOST_DOUBLED), self._backoff_ms)
 
         def over() -> None:
             followed.resting = False
