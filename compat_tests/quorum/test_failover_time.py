@@ -104,9 +104,11 @@ class Java:
                 self.acknowledged.note()
 
     def end(self) -> None:
-        self._process.kill()
+        self._process.terminate()
         self._process.wait()
         self._thread.join()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
 
 
 @pytest.fixture(params=["librdkafka", "java"])

@@ -41,8 +41,8 @@ FORWARDED = frozenset(
         ApiKey.UNREGISTER_CONTROLLER,
     }
 )
-#: What ApiVersions offers as far as controllers know it: with what they answer a part of; Apache Kafka's broker offers UnregisterController whatever they know.
-_CUT = FORWARDED - {ApiKey.UNREGISTER_CONTROLLER} | {ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS}
+#: What ApiVersions offers as far as the controllers know it: what they answer, or a part of it.
+_CUT = FORWARDED | {ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS}
 
 
 class Forward:
