@@ -17,6 +17,8 @@ from pykbroker.share_partitions.states import Acquired, Limits, RecordState
 
 #: The delivery count of a record that is isolated as soon as there is any limit to deliveries.
 _FEWEST_BEFORE_ISOLATION = 2
+#: A request has no room for more; what counts so many is never of a member's making.
+_MOST_DELIVERIES = 2**15 - 1
 
 
 @dataclass(slots=True)
@@ -122,7 +124,7 @@ class Acquisition:
                 return
 
     def _take(self, run: Run) -> None:
-        run.state, run.count = RecordState.ACQUIRED, run.count + 1
+        run.state, run.count = RecordState.ACQUIRED, min(run.count + 1, _MOST_DELIVERIES)
         run.member, run.deadline = self._request.member, self._deadline
         self._note(run.first, run.last, run.count)
 

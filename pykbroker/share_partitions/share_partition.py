@@ -38,7 +38,9 @@ _last_of = itemgetter(1)
 
 
 class SharePartition:
-    """See the module. ``limits`` returns the present settings; ``state`` is what was persisted."""
+    """See the module. ``limits`` returns the present settings; ``state`` is what was persisted. Raises KafkaError UNKNOWN_SERVER_ERROR for
+    a state of records that there is not.
+    """
 
     def __init__(self, limits: Callable[[], Limits], start_offset: int, state: Iterable[StateBatch] = ()) -> None:
         self._limits = limits
@@ -289,8 +291,15 @@ def _restored(start_offset: int, state: Iterable[StateBatch]) -> Iterable[Run]:
             continue
         if first > expected:
             yield Run(expected, first - 1, Batch(expected, first - 1), RecordState.AVAILABLE, 0)
-        yield Run(first, last, Batch(first, last), RecordState(kept), count)
+        yield Run(first, last, Batch(first, last), _state_of(kept), count)
         expected = last + 1
+
+
+def _state_of(kept: int) -> RecordState:
+    try:
+        return RecordState(kept)
+    except ValueError as error:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"Unknown record state id: {kept}") from error
 
 
 def _begin(change: PendingChange, run: Run, state: RecordState, count: int) -> None:

@@ -46,11 +46,11 @@ def configure(ask: Ask, group: str, setting: str, value: str) -> None:
         time.sleep(0.01)
 
 
-def wait_until_applied(ask: Ask) -> None:
+def wait_until_applied(ask: Ask, what: str = "fence") -> None:
     """Waits until the coordinator goes by the settings of groups so far: Apache Kafka describes them a little before, and applies
-    them in order, so another group's setting tells.
+    them in order, so the setting of another group tells, which is new each time.
     """
-    fence = ask.name("fence")
+    fence = ask.name(what)
     ask.quietly(joins(fence, "f"), ask.version)
     configure(ask, fence, "consumer.heartbeat.interval.ms", "7000")
     deadline = time.monotonic() + 10
@@ -247,6 +247,7 @@ def a_member_that_leaves_while_it_revokes(ask: Ask) -> None:
 def a_target_that_has_to_wait(ask: Ask) -> None:
     topic, name = ask.topic(partitions=2), group(ask)
     configure(ask, name, "consumer.assignment.interval.ms", "15000")
+    wait_until_applied(ask, "first fence")
     ask(joins(name, "one", topic))
     ask(joins(name, "two", topic))
     looks(ask, name)
@@ -261,6 +262,7 @@ def settings_of_a_group(ask: Ask) -> None:
     name = group(ask)
     ask(joins(name, "one"))
     configure(ask, name, "consumer.heartbeat.interval.ms", "7000")
+    wait_until_applied(ask)
     ask(beats(name, "one", 1))
 
 

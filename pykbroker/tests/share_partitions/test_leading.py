@@ -8,11 +8,17 @@ import pytest
 
 from pykbroker.share_partitions import leading
 from pykbroker.share_partitions.leading import LedSharePartition
-from pykbroker.share_partitions.states import Acknowledge
+from pykbroker.share_partitions.states import Acknowledge, RecordState
 from pykbroker.tests.kit.share_groups import SHARE_GROUP, ShareCluster, ShareMember
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.delete_groups import DeleteGroupsRequest
 from pykbroker.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
+from pykbroker.wire.messages.write_share_group_state import (
+    PartitionData,
+    StateBatch,
+    WriteShareGroupStateRequest,
+    WriteStateData,
+)
 
 TWO = {
     "offsets_topic_replication_factor": "2",
@@ -41,6 +47,35 @@ def test_what_was_persisted_is_read_when_a_member_comes_after_a_kill() -> None:
     assert member.acknowledge(2, 3, Acknowledge.RELEASE) == ErrorCode.NONE
     world.restart(kill=True)
     assert sorted(ShareMember(world).acquired()) == [(2, 3, 2), (4, 5, 1)]
+
+
+def kept(world: ShareCluster, *batches: tuple[int, int, int, int]) -> ShareMember:
+    """A member after a start, once the share coordinator was made to keep these batches."""
+    state = [StateBatch(*each) for each in batches]
+    request = WriteShareGroupStateRequest(
+        SHARE_GROUP, [WriteStateData(world.topic_id, [PartitionData(0, led(world)._state_epoch, 0, 0, 0, state)])]
+    )
+    answer = world.ask(request, 1, broker=world.coordinator(SHARE_GROUP))
+    assert answer.results[0].partitions[0].error_code == ErrorCode.NONE
+    world.restart()
+    return ShareMember(world)
+
+
+@pytest.mark.parametrize("state", [-1, 5, 127])
+def test_a_state_of_records_that_there_is_not_is_answered_as_by_apache_kafka(state: int) -> None:
+    world, member = started()
+    member.acquired()
+    assert member.acknowledge(0, 5, Acknowledge.ACCEPT) == ErrorCode.NONE
+    world.produce(6)
+    (part,) = kept(world, (7, 8, state, 1)).fetch().responses[0].partitions
+    assert part.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def test_a_delivery_count_ends_where_an_answer_has_room_for_no_more() -> None:
+    world, member = started()
+    member.acquired()
+    again = kept(world, (2, 3, RecordState.AVAILABLE, 2**15 - 1))
+    assert (2, 2, 2**15 - 1) in [each for _ in range(4) for each in again.acquired()]
 
 
 def test_it_ends_with_the_leadership_and_the_member_is_told_so() -> None:
