@@ -8,24 +8,32 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import pytest
 
 from pykbroker.coordination import runtime
+from pykbroker.coordination.groups.consumer.group import ConsumerGroup
+from pykbroker.coordination.groups.pending import PendingOffsets
 from pykbroker.coordination.log_replay import LogReplay
 from pykbroker.coordination.shards import Loaded, Shards
-from pykbroker.coordination.transactions import initializing
+from pykbroker.coordination.transactions import ending, initializing
+from pykbroker.coordination.transactions.completing import Completion
 from pykbroker.coordination.transactions.transaction import Transaction
+from pykbroker.storage.log.log import Log
+from pykbroker.storage.log.state import LogState
 from pykbroker.tests.kit.depth import of_depths
 from pykbroker.tests.simulation.coordination import KINDS, coordinated_world
 from pykbroker.tests.simulation.copies import Violation
+from pykbroker.tests.simulation.story import Story
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 WORLDS = int(os.environ.get("WORLDS", of_depths(10, 40, 10_000)))
 #: Worlds of which one must notice that a rule is off.
 _MOST = 300
+#: Stories of which one must.
+_MOST_STORIES = 25
 
 
 @pytest.fixture(autouse=True)
@@ -115,3 +123,32 @@ def test_each_rule_is_needed(name: str, monkeypatch: pytest.MonkeyPatch) -> None
 def _live(kind: str, *seeds: int) -> None:
     for seed in seeds:
         coordinated_world(kind, seed)
+
+
+#: Rules of groups and transactions in one process, each with what takes its place.
+RULES_OF_STORIES: dict[str, tuple[Any, str, Any]] = {
+    "readers are told what was aborted": (Log, "aborted_transactions", lambda *_, **__: []),
+    "readers stop at the first open transaction": (
+        LogState,
+        "last_stable_offset",
+        property(lambda log: log.high_watermark),
+    ),
+    "a decision has its markers": (Completion, "_write", lambda *_: None),
+    "offsets of a transaction count when it is committed": (PendingOffsets, "end", lambda *_: {}),
+    "an end is of its own transaction (KIP-890)": (ending, "_check_bumped_identity", lambda *_: False),
+    "a partition is given back before another takes it": (ConsumerGroup, "is_free", lambda *_: True),
+}
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", RULES_OF_STORIES)
+def test_a_rule_that_is_off_is_noticed_by_stories(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, attribute, without = RULES_OF_STORIES[name]
+    monkeypatch.setattr(owner, attribute, without)
+    with pytest.raises(AssertionError):
+        _tell(range(1, _MOST_STORIES))
+
+
+def _tell(seeds: Iterable[int]) -> None:
+    for seed in seeds:
+        Story(seed).tell()
