@@ -28,6 +28,7 @@ from pykbroker.tests.kit.depth import of_depths
 from pykbroker.tests.simulation.coordination import KINDS, coordinated_world
 from pykbroker.tests.simulation.copies import Violation
 from pykbroker.tests.simulation.story import Story
+from pykbroker.tests.simulation.transacting import transacted_world
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 WORLDS = int(os.environ.get("WORLDS", of_depths(10, 40, 10_000)))
@@ -53,6 +54,17 @@ def test_small_worlds(kind: str) -> None:
         counts["told"] += len(world.numbers)
     if WORLDS >= 40:
         expected = {"told": 300, "ask": 500, "kill": 40, "power": 30, "elect": 40, "isolate": 60, "lose": 40}
+        assert not {what: counts[what] for what, least in expected.items() if counts[what] < least * WORLDS // 100}
+
+
+def test_small_worlds_of_transactions() -> None:
+    counts: Counter[str] = Counter()
+    for seed in range(WORLDS):
+        world = transacted_world(seed)
+        counts.update(event[0] for event in world.path)
+        counts.update(f"transaction {outcome}" for outcome in world.outcomes.values())
+    if WORLDS >= 40:
+        expected = {"transaction True": 60, "transaction False": 15, "kill": 30, "elect": 30, "elect_coordinator": 20}
         assert not {what: counts[what] for what, least in expected.items() if counts[what] < least * WORLDS // 100}
 
 
@@ -119,6 +131,17 @@ def test_each_rule_is_needed(name: str, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(rule.owner, rule.name, rule.without)
     with pytest.raises(Violation):
         _live(rule.kind, rule.seed, *range(_MOST))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["readers are told what was aborted", "readers stop at the first open transaction", "a decision has its markers"],
+)
+def test_a_rule_that_is_off_is_noticed_in_transactions_over_copies(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, attribute, without, _ = RULES_OF_STORIES[name]
+    monkeypatch.setattr(owner, attribute, without)
+    with pytest.raises(Violation):
+        transacted_world(0)
 
 
 def _live(kind: str, *seeds: int) -> None:

@@ -62,7 +62,7 @@ class TransactingMachines(Machines):
 
 
 class Transacted(Copies):
-    """See the module. The kth transaction is aborted if k is divisible by three."""
+    """See the module. Every second transaction is aborted."""
 
     machines: TransactingMachines
 
@@ -115,7 +115,11 @@ class Transacted(Copies):
 
     def _take(self, answer: Deferred[Any]) -> None:
         self._answer = None
-        code = answer.error.code if isinstance(answer.error, KafkaError) else getattr(self, f"_{self._step}_code")(answer.value)
+        code = (
+            answer.error.code
+            if isinstance(answer.error, KafkaError)
+            else getattr(self, f"_{self._step}_code")(answer.value)
+        )
         if code == ErrorCode.NONE:
             getattr(self, f"_{self._step}_done")(answer.value)
         elif code not in _AGAIN:
@@ -190,7 +194,7 @@ class Transacted(Copies):
 
     @property
     def _commits(self) -> bool:
-        return self._number % 3 != 0
+        return self._number % 2 == 1
 
     def _end(self) -> tuple[Any, Message, int]:
         if self._commits:
@@ -251,7 +255,9 @@ class Transacted(Copies):
         log = machines.log(machines.state.leader)
         assert log is not None
         if log.last_stable_offset != log.high_watermark:
-            raise Violation(f"readers are held up at {log.last_stable_offset} of {log.high_watermark}, after {self.path}")
+            raise Violation(
+                f"readers are held up at {log.last_stable_offset} of {log.high_watermark}, after {self.path}"
+            )
 
 
 def transacted_world(seed: int, steps: int = 150) -> Transacted:
