@@ -99,9 +99,8 @@ def test_a_disk_that_fails(broker: BrokerProcess, java: ApacheKafka, tmp_path: P
         moved(broker, topic, tmp_path / directory)
     (tmp_path / "two").rename(tmp_path / "away")
     (tmp_path / "two").touch()
-    produce(
-        java.bootstrap, goes, [b"meanwhile"]
-    )  # the open file takes it; then the checkpoint of the high watermark cannot be written
+    # the open file takes it; then the checkpoint of the high watermark cannot be written
+    produce(java.bootstrap, goes, [b"meanwhile"], enable_idempotence="true")
     until_in_thread(lambda: state(java.bootstrap, goes) == (1, {1}))
     assert state(java.bootstrap, stays) == (NODE, {1, NODE})
     for topic in (stays, goes):
