@@ -109,6 +109,18 @@ def test_a_disk_that_fails(broker: BrokerProcess, java: ApacheKafka, tmp_path: P
     assert consume(java.bootstrap, goes, 3) == [b"before", b"meanwhile", b"after"]
 
 
+def test_the_disk_with_the_metadata_fails(broker: BrokerProcess, java: ApacheKafka, tmp_path: Path) -> None:
+    """The broker ends by itself, with a status that says so, and the others lead."""
+    topic = create(java.bootstrap, [NODE, 1])
+    until_in_thread(lambda: state(java.bootstrap, topic) == (NODE, {1, NODE}))
+    (tmp_path / "one").rename(tmp_path / "away")
+    (tmp_path / "one").touch()
+    process = broker.process
+    assert process is not None
+    assert process.wait(60) > 0
+    until_in_thread(lambda: state(java.bootstrap, topic) == (1, {1}))
+
+
 def test_directories_that_are_cordoned(broker: BrokerProcess, java: ApacheKafka) -> None:
     """The setting comes by the metadata; the controllers place nothing there from then on."""
     topic = CreatableTopic("never", -1, -1, [CreatableReplicaAssignment(0, [NODE])])
