@@ -26,7 +26,7 @@ def coordinator(bootstrap: str, kind: int, key: str) -> int:
 
     def is_known() -> bool:
         with closing(Connection(bootstrap, patience_s=60)) as connection:
-            answer = connection.ask(FindCoordinatorRequest(key_type=kind, coordinator_keys=[key]), 4)
+            answer = connection.ask(FindCoordinatorRequest(key_type=kind, coordinator_keys=[key]), 6)
         (each,) = answer.coordinators  # type: ignore[attr-defined]
         found[:] = [each.node_id]
         return bool(each.error_code == ErrorCode.NONE)

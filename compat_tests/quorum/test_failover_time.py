@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import pairwise
+from typing import NamedTuple
 
 import pytest
 from confluent_kafka import Producer
@@ -21,7 +22,7 @@ from compat_tests.conftest import takes_long
 from compat_tests.harness.kafka_tools import tool_command
 from compat_tests.oracle.connection import Connection
 from compat_tests.quorum.member import create, state
-from compat_tests.quorum.three import JAVA, OTHER, OURS, Nodes
+from compat_tests.quorum.three import BROKERS, JAVA, OTHER, OURS, Nodes
 from pykbroker.tests.kit.running import until_in_thread
 from pykbroker.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 
@@ -103,9 +104,11 @@ class Java:
                 self.acknowledged.note()
 
     def end(self) -> None:
-        self._process.kill()
+        self._process.terminate()
         self._process.wait()
         self._thread.join()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
 
 
 @pytest.fixture(params=["librdkafka", "java"])
@@ -113,51 +116,62 @@ def client(request: pytest.FixtureRequest) -> type[Librdkafka | Java]:
     return {"librdkafka": Librdkafka, "java": Java}[request.param]
 
 
-@pytest.fixture(scope="module")
-def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
-    nodes = Nodes(tmp_path_factory.mktemp("nodes"))
+@pytest.fixture(scope="module", params=[(JAVA,), BROKERS], ids=["mixed", "java"])
+def nodes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
+    """The cluster, and one of Apache Kafka's brokers alone."""
+    nodes = Nodes(tmp_path_factory.mktemp("nodes"), request.param)
     yield nodes
     nodes.stop()
 
 
-def lead_again(nodes: Nodes, topic: str, leader: int) -> None:
+class Failover(NamedTuple):
+    """The leader that fails, the one that leads after it, and the third broker."""
+
+    leader: int
+    after: int
+    third: int
+
+
+FAILOVERS = Failover(JAVA, OURS, OTHER), Failover(OURS, JAVA, OTHER), Failover(OTHER, OURS, JAVA)
+
+
+def lead_again(nodes: Nodes, topic: str, failover: Failover) -> None:
     """Have the preferred leader lead, once all are in sync."""
     until_in_thread(lambda: nodes.has_all(topic))
     request = ElectLeadersRequest(0, [TopicPartitions(topic, [0])], 60_000)
-    with closing(Connection(nodes.brokers[OTHER].bootstrap, patience_s=60)) as connection:
+    with closing(Connection(nodes.brokers[failover.third].bootstrap, patience_s=60)) as connection:
         connection.ask(request, 2)
-    until_in_thread(lambda: all(state(each.bootstrap, topic)[0] == leader for each in nodes.brokers.values()))
+    until_in_thread(lambda: all(state(each.bootstrap, topic)[0] == failover.leader for each in nodes.brokers.values()))
 
 
 @pytest.mark.parametrize("ending", ["kill", "end"])
 @takes_long
 def test_the_time_without_a_record(ending: str, client: type[Librdkafka | Java], nodes: Nodes) -> None:
-    """One topic each, alternately."""
-    gaps: dict[int, list[float]] = {JAVA: [], OURS: []}
-    following = {JAVA: OURS, OURS: JAVA}
+    """One topic for each failover, alternately."""
+    gaps: dict[Failover, list[float]] = {each: [] for each in FAILOVERS}
     topics = {
-        leader: create(nodes.bootstrap.split(",")[0], [leader, after, OTHER], min_insync_replicas="2")
-        for leader, after in following.items()
+        each: create(nodes.brokers[each.third].bootstrap, list(each), min_insync_replicas="2") for each in FAILOVERS
     }
-    clients = {leader: client(nodes.bootstrap, topic) for leader, topic in topics.items()}
+    clients = {each: client(nodes.bootstrap, topic) for each, topic in topics.items()}
     for _ in range(ROUNDS):
-        for leader, topic in topics.items():
-            acknowledged = clients[leader].acknowledged
-            lead_again(nodes, topic, leader)
+        for failover, topic in topics.items():
+            acknowledged = clients[failover].acknowledged
+            third = nodes.brokers[failover.third].bootstrap
+            lead_again(nodes, topic, failover)
             acknowledged.go_on()
             began = time.monotonic()
-            getattr(nodes, ending)(leader)
+            getattr(nodes, ending)(failover.leader)
             until_in_thread(
-                lambda topic=topic, leader=leader: state(nodes.brokers[OTHER].bootstrap, topic)[0] == following[leader]
+                lambda third=third, topic=topic, failover=failover: state(third, topic)[0] == failover.after
             )
             acknowledged.go_on()
-            gaps[leader].append(acknowledged.longest_gap(began))
-            nodes.bring_back(leader)
+            gaps[failover].append(acknowledged.longest_gap(began))
+            nodes.bring_back(failover.leader)
     for each in clients.values():
         each.end()
-    for leader, name in ((JAVA, "Apache Kafka's"), (OURS, "ours")):
-        found = gaps[leader]
+    for failover, found in gaps.items():
+        names = [nodes.brokers[each].name for each in failover]
         print(
-            f"{client.__name__}, {ending}, {name}: {ROUNDS} times, median {statistics.median(found):.2f} s, "
-            f"{min(found):.2f} to {max(found):.2f} s"
+            f"{client.__name__}, {ending} of {names[0]}, {names[1]} leads after it: {ROUNDS} times, "
+            f"median {statistics.median(found):.2f} s, {min(found):.2f} to {max(found):.2f} s"
         )

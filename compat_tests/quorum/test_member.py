@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
+from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 from kafka import KafkaConsumer, KafkaProducer
@@ -11,6 +14,7 @@ from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.kafka_tools import KafkaTools
 from compat_tests.oracle.connection import Connection
 from compat_tests.quorum.member import Member, consume, create, log_of, produce, state
+from pykbroker.tests.kit.ports import free_ports
 from pykbroker.tests.kit.running import until_in_thread
 from pykbroker.wire.messages.describe_cluster import DescribeClusterRequest
 from pykbroker.wire.messages.metadata import MetadataRequest
@@ -80,3 +84,19 @@ def test_it_registers_again_when_it_is_unregistered(java: ApacheKafka, ours: Mem
     moved = create(ours.bootstrap, [4])
     produce(java.bootstrap, moved, [b"led again"])
     assert consume(java.bootstrap, moved, 1) == [b"led again"]
+
+
+def test_the_console_shows_the_metadata(java: ApacheKafka, tmp_path: Path) -> None:
+    """As this broker has copied them."""
+    (port,) = free_ports(1)
+    member = Member(tmp_path, java, 6, arguments=["--http", str(port)])
+    member.start()
+    topic = create(java.bootstrap, [6])
+
+    def names() -> list[str]:
+        with urlopen(f"http://127.0.0.1:{port}/console/api/metadata?limit=200", timeout=60) as answer:
+            records = json.load(answer)["records"]
+        return [each["value"]["name"] for each in records if each["type"] == "TopicRecord"]
+
+    until_in_thread(lambda: topic in names())
+    assert member.stop() == 0

@@ -200,17 +200,24 @@ class Broker:
 
     @cached_property
     def share_states(self) -> ShareStatePort:
-        """The way to the share coordinators, all in this process."""
+        """The way to the share coordinators."""
         from pykbroker.coordination.share.local_port import LocalShareStates
 
         return LocalShareStates(self.runtime, self._share_coordinator_of, self.auto_creation.create)
 
-    def _share_coordinator_of(self, key: str) -> ShareCoordinator | None:
-        """The share coordinator of a key; None if it does not run here."""
+    def _share_coordinator_of(self, key: str) -> ShareStatePort | None:
+        """The share coordinator of a key, here or at another broker; None if none runs."""
         image = self.metadata.image
         partition = image.partition(SHARES.topic, SHARES.partition_of(key, image, self.config))
         leader = None if partition is None else self._brokers.get(partition.leader)
-        return None if leader is None else leader.shares
+        if leader is not None:
+            return leader.shares
+        peers = self._shared.peers
+        if peers is None or partition is None or partition.leader < 0:
+            return None
+        from pykbroker.brokers.remote_shares import RemoteShareCoordinator
+
+        return RemoteShareCoordinator(peers, partition.leader)
 
     @property
     def shares(self) -> ShareCoordinator:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pykbroker.controller.metadata_quorum import QuorumDescription
 from pykbroker.controller.mutation_quotas import Charged
 from pykbroker.controller.topics import TopicResult
 from pykbroker.quorum.remote_controller import RemoteController
@@ -88,6 +89,17 @@ class JoinedController(RemoteController):
         del broker_id
         self._session.give_up("all its log directories are offline: look at the disks, and start it again")
         return Deferred.completed(None)
+
+    def describe_quorum(self) -> Deferred[QuorumDescription]:
+        """See ``ControllerPort``, as this broker's copy of the log has it: of other nodes the leader alone."""
+        observing = self._observing
+        observer = observing.observer
+        bounds = observing.start_offset, observing.offset + 1
+        return Deferred.completed(QuorumDescription(observer.leader_id, observer.epoch, *bounds, (), ()))
+
+    def read_log(self, offset: int, max_bytes: int, upper_offset: int, /) -> Deferred[bytes]:
+        """See ``ControllerPort``: from this broker's copy."""
+        return self._observing.read_log(offset, max_bytes, upper_offset)
 
     def __getattr__(self, name: str) -> Callable[..., Deferred[Any]]:
         if name.startswith("_"):

@@ -46,6 +46,8 @@ _NEW_SESSION = 0
 #: So many answers in a row that came at once and brought nothing are followed by a rest of so many milliseconds.
 _MOST_IDLE = 10
 _IDLE_MS = 50
+#: The first rest of a partition after an error, and how often it doubles.
+_FIRST_BACKOFF_MS, _MOST_DOUBLED = 20, 16
 
 Key = tuple[bytes, int]
 
@@ -304,14 +306,16 @@ class ReplicaFetcher:
             self.remove(followed.key)
 
     def _rest_of(self, followed: FollowedPartition) -> None:
-        """Let one partition rest, while the others are fetched."""
-        followed.resting = True
+        """Let one partition rest, while the others are fetched: ``replica.fetch.backoff.ms`` at most, and shortly at first, since its leader may
+        hear of that later than this broker. Apache Kafka rests as long each time.
+        """
+        pause_ms = min(_FIRST_BACKOFF_MS << min(followed.rest(), _MOST_DOUBLED), self._backoff_ms)
 
         def over() -> None:
             followed.resting = False
             self._fetch()
 
-        self._runtime.client_timers.after(self._backoff_ms, over)
+        self._runtime.client_timers.after(pause_ms, over)
 
     def _ask_offsets(self, followed: FollowedPartition, origin: FetchPlace) -> None:
         """The place is out of the leader's range: ask it for that."""

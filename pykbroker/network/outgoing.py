@@ -78,6 +78,10 @@ class Outgoing:
             transport.write(pieces[0])
         elif size < _JOIN_BELOW:
             transport.write(b"".join(pieces))
+        elif type(transport).__module__.startswith("asyncio."):
+            # since Python 3.12, asyncio's own tell the protocol that the socket is full after ``write``, and not after ``writelines``
+            transport.writelines(pieces[:-1])
+            transport.write(pieces[-1])
         else:
             transport.writelines(pieces)
 

@@ -29,6 +29,8 @@ NO_SESSION = 0
 MOST_PARTITIONS = 5_000
 #: The weight of a partition that is added or dropped, of work in slices.
 _WEIGHT = 0.2
+#: And of one that is to be looked at again.
+_WEIGHT_OF_A_LOOK = 0.01
 
 #: A topic as the request names it (name up to version 12, id from 13), and the partition's index.
 ItemKey = tuple[str | bytes, int]
@@ -375,9 +377,14 @@ class FetchSessions:
         return True
 
     def look_again(self) -> None:
-        """Mark all partitions of all sessions ready, since authorization has changed."""
-        for session in self._sessions.values():
-            session.look_again()
+        """Mark all partitions of all sessions ready, since authorization has changed; those of many in later turns."""
+        self._slices.begin(self._look_again())
+
+    def _look_again(self) -> Iterator[float]:
+        for session in list(self._sessions.values()):
+            if not session.closed:
+                session.look_again()
+                yield _WEIGHT + _WEIGHT_OF_A_LOOK * len(session.items)
 
     def close(self) -> None:
         """Close all sessions; the broker stops."""

@@ -42,7 +42,7 @@ class _LogView:
 class FollowedPartition:
     """See the module. It ends with the leader epoch, or when the log is moved to another log directory."""
 
-    __slots__ = ("_host", "begin", "in_sync", "key", "log", "machine", "partition", "resting")
+    __slots__ = ("_host", "_refusals", "begin", "in_sync", "key", "log", "machine", "partition", "resting")
 
     def __init__(self, partition: Partition, log: Log, host: Replication) -> None:
         self.partition = partition
@@ -54,8 +54,15 @@ class FollowedPartition:
         self.begin: FollowerDecision | None = self.machine.begin()
         #: Not fetched for a while, after an error.
         self.resting = False
+        self._refusals = 0
         #: Whether it had all that was committed when it fetched last.
         self.in_sync = False
+
+    def rest(self) -> int:
+        """Be fetched no more for a while, after an error; how often that was so before."""
+        self.resting = True
+        self._refusals += 1
+        return self._refusals - 1
 
     @property
     def ends(self) -> tuple[int, int, int, bool]:

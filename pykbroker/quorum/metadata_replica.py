@@ -25,6 +25,7 @@ from pykbroker.wire.control_records import ControlRecordType
 if TYPE_CHECKING:
     from pykbroker.storage.disk import Disk
     from pykbroker.storage.log.log import Log
+    from pykbroker.storage.log.reading import ReadPlan
     from pykbroker.wire.batch_header import BatchHeader
     from pykbroker.wire.primitives import Buffer
 
@@ -90,6 +91,10 @@ class MetadataReplica:
         if not self._log.log_start_offset <= self._snapshot.offset <= self._log.log_end_offset:
             self._log.start_over(self._snapshot.offset)
             self._checkpoint()
+
+    def plan_read(self, offset: int, max_bytes: int, upper_offset: int) -> ReadPlan | None:
+        """See ``Log.plan_read``."""
+        return self._log.plan_read(offset, max_bytes, upper_offset=upper_offset)
 
     def note_leader(self, leader_id: int, epoch: int, static_voters: Sequence[int] | None) -> None:
         """Write ``quorum-state``."""

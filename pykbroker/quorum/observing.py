@@ -121,6 +121,20 @@ class MetadataObserver:
         return self._copy.image.offset
 
     @property
+    def start_offset(self) -> int:
+        """The offset of the first record in the copy of the log."""
+        return self._copy.start_offset
+
+    def read_log(self, offset: int, max_bytes: int, upper_offset: int) -> Deferred[bytes]:
+        """What the image has of the log, see ``ControllerPort``."""
+
+        def read() -> Deferred[bytes]:
+            plan = self._copy.plan_read(offset, max_bytes, min(upper_offset, self.offset + 1))
+            return Deferred.completed(b"") if plan is None else self._runtime.offload_read(plan.read).map(bytes)
+
+        return attempt(read)
+
+    @property
     def image(self) -> MetadataImage:
         """See ``MetadataSource``."""
         return self._copy.image

@@ -41,8 +41,8 @@ FORWARDED = frozenset(
         ApiKey.UNREGISTER_CONTROLLER,
     }
 )
-#: What the controllers answer a part of.
-_IN_PART = (ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS)
+#: What ApiVersions offers as far as the controllers know it: what they answer, or a part of it.
+_CUT = FORWARDED | {ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS}
 
 
 class Forward:
@@ -78,7 +78,7 @@ class Forward:
 
 def _is_known(api: ApiVersion, known: Mapping[int, tuple[int, int]]) -> bool:
     """Whether an API remains; its versions are cut to those that are known."""
-    if api.api_key in FORWARDED or api.api_key in _IN_PART:
+    if api.api_key in _CUT:
         lowest, highest = known.get(api.api_key, (0, -1))
         api.min_version, api.max_version = max(api.min_version, lowest), min(api.max_version, highest)
     return api.min_version <= api.max_version

@@ -84,7 +84,7 @@ def options() -> argparse.Namespace:
     parser.add_argument(
         "--memory-bound",
         action="store_true",
-        help="crowds within 128 MB of memory, beside pykbroker without a bound and Apache Kafka, and nothing else",
+        help="crowds within 128 MB of memory, beside pykbroker with that budget alone and without a bound, and Apache Kafka; nothing else",
     )
     parser.add_argument(
         "--instructions",

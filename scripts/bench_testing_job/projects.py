@@ -23,6 +23,7 @@ from compat_tests.harness.java import compile_java, java
 from compat_tests.security.listeners import USERS, Listeners, SecuredKafka, SecuredPykbroker, certificates
 from compat_tests.security.tokens import Issuer
 from compat_tests.security.users import add_users
+from compat_tests.suites.conftest import AUTHORIZED
 from compat_tests.suites.kafka_python.unpacking import unpacked
 from scripts.bench_job.brokers import KAFKA_FLAGS
 from scripts.bench_testing_job.client import peak_memory
@@ -129,7 +130,9 @@ class KafkaPython(Project):
             return _pytest(at, ["-p", "in_process", *command], workers, {**places, "RUNNING_BROKER": "{}"})
         began = time.monotonic()
         listeners = secured_listeners(folder)
-        broker = (SecuredPykbroker if kind == "pykbroker" else SecuredKafka)(folder / kind, listeners, SETTINGS)
+        broker = (SecuredPykbroker if kind == "pykbroker" else SecuredKafka)(
+            folder / kind, listeners, broker_settings(listeners)
+        )
         if isinstance(broker, SecuredKafka):
             broker.flags = [*KAFKA_FLAGS, *broker.flags[-1:]]
         broker.start()
@@ -194,8 +197,9 @@ VERTX_TESTS = [
         )
     ),
 ]
-#: What kafka-python's continuous integration gives to Apache Kafka.
-SETTINGS = {
+#: What kafka-python's continuous integration gives to Apache Kafka, and what its tests of access lists ask for.
+_SETTINGS = {
+    **AUTHORIZED,
     "node.id": "0",
     "num.partitions": "4",
     "group.min.session.timeout.ms": "1000",
@@ -215,6 +219,11 @@ def secured_listeners(folder: Path) -> Listeners:
     listeners = Listeners(certificates(folder, Issuer()))
     (folder / "tls" / "ca-cert").write_bytes(listeners.files.authority.read_bytes())
     return listeners
+
+
+def broker_settings(listeners: Listeners) -> dict[str, str]:
+    """Return kafka-python's, and where clients reach the broker."""
+    return {**_SETTINGS, "advertised.listeners": listeners.listeners}
 
 
 def secured_environment(folder: Path, listeners: Listeners) -> dict[str, str]:
@@ -290,7 +299,7 @@ import running_broker
 from compat_tests.security.listeners import USERS
 from compat_tests.security.users import add_users
 from pykbroker.testing import Kafka
-from scripts.bench_testing_job.projects import SETTINGS, secured_environment, secured_listeners
+from scripts.bench_testing_job.projects import broker_settings, secured_environment, secured_listeners
 
 
 def pytest_configure(config):
@@ -298,7 +307,7 @@ def pytest_configure(config):
         return  # workers run the tests
     folder = Path(tempfile.mkdtemp())
     listeners = secured_listeners(folder)
-    kafka = Kafka({**listeners.settings, **SETTINGS, "listeners": listeners.listeners}).start()
+    kafka = Kafka({**listeners.settings, **broker_settings(listeners), "listeners": listeners.listeners}).start()
     config.add_cleanup(kafka.stop)
     add_users(listeners.address("PLAINTEXT"), {"alice": USERS["alice"]})
     os.environ.update(secured_environment(folder, listeners))

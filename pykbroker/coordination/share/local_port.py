@@ -1,4 +1,4 @@
-"""The ``ShareStatePort`` to share coordinators in this process. It waits for one that is loading or moves to another broker."""
+"""The ``ShareStatePort`` to share coordinators, in this process or elsewhere. It waits for one that is loading or moves to another broker."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pykbroker.runtime.waits import Deferred, attempt
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from pykbroker.coordination.share.coordinator import ShareCoordinator
+    from pykbroker.coordination.host import ShareStatePort
     from pykbroker.coordination.share.state import SharePartitionKey, ShareState
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.runtime.slices import Steps
@@ -39,7 +39,7 @@ class LocalShareStates:
     def __init__(
         self,
         runtime: Runtime,
-        coordinator_of: Callable[[str], ShareCoordinator | None],
+        coordinator_of: Callable[[str], ShareStatePort | None],
         create: Callable[[Iterable[str]], Deferred[None]],
     ) -> None:
         self._runtime = runtime
@@ -66,13 +66,13 @@ class LocalShareStates:
         """See ``ShareStatePort``."""
         return self._ask(key, lambda coordinator: coordinator.delete(key))
 
-    def _ask(self, key: SharePartitionKey, question: Callable[[ShareCoordinator], Deferred[T]]) -> Deferred[T]:
+    def _ask(self, key: SharePartitionKey, question: Callable[[ShareStatePort], Deferred[T]]) -> Deferred[T]:
         answer: Deferred[T] = Deferred()
         self._attempt(str(key), question, answer, 0)
         return answer
 
     def _attempt(
-        self, key: str, question: Callable[[ShareCoordinator], Deferred[T]], answer: Deferred[T], count: int
+        self, key: str, question: Callable[[ShareStatePort], Deferred[T]], answer: Deferred[T], count: int
     ) -> None:
         def requested() -> Deferred[T]:
             coordinator = self._coordinator_of(key)
@@ -93,7 +93,7 @@ class LocalShareStates:
         done.settled().map(lambda _: ended(done)).or_log("asking the share coordinator of %s", key)
 
     def _again(
-        self, key: str, question: Callable[[ShareCoordinator], Deferred[T]], answer: Deferred[T], count: int
+        self, key: str, question: Callable[[ShareStatePort], Deferred[T]], answer: Deferred[T], count: int
     ) -> Steps:
         """A further attempt in its slice: there may be one for each of many partitions."""
         self._attempt(key, question, answer, count)

@@ -7,7 +7,7 @@ broker on a scrape is not counted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pykbroker.brokers.broker import Broker
     from pykbroker.handlers.contract import Answer, Handle
     from pykbroker.runtime.clock import Clock
+    from pykbroker.runtime.slices import Steps
     from pykbroker.security.context import RequestContext
 
     #: Counts a response to a request.
@@ -35,6 +36,9 @@ _FETCH: Final = int(ApiKey.FETCH)
 #: Position of the number of records in a batch header.
 _COUNT_AT: Final = 57
 _read_count: Final = Struct(">i").unpack_from
+#: Partitions of a topic that are counted together, and the weight of that, of work in slices.
+_AT_ONCE: Final = 500
+_WEIGHT: Final = 20
 
 
 class RequestKind(NamedTuple):
@@ -195,37 +199,48 @@ class RequestMeter:
         self._produced(broker, counts, sent_batches(request), response)
 
     def _produced(self, broker: Broker, counts: RequestCounts, sent: Iterable[tuple[int, int]], response: Any) -> None:
-        """Count a Produce response; partitions are in the order of the request."""
-        sizes = iter(sent)
+        """Count a Produce response, a large one in slices; partitions are in the order of the request."""
+        broker.runtime.slices.begin(self._count_produced(broker, counts, iter(sent), response))
+
+    def _count_produced(
+        self, broker: Broker, counts: RequestCounts, sizes: Iterator[tuple[int, int]], response: Any
+    ) -> Steps:
         for answers in response.responses:
             topic = self._topic(broker, answers.name, answers.topic_id)
-            for answer in answers.partition_responses:
-                size, messages = next(sizes, (0, 0))
-                topic.produces += 1
-                if answer.error_code:
-                    counts.errors[answer.error_code] += 1
-                    topic.failed_produces += 1
-                    topic.bytes_rejected += size
-                else:
-                    counts.fine += 1
-                    topic.bytes_in += size
-                    topic.messages_in += messages
+            for start in range(0, len(answers.partition_responses), _AT_ONCE):
+                for answer in answers.partition_responses[start : start + _AT_ONCE]:
+                    size, messages = next(sizes, (0, 0))
+                    topic.produces += 1
+                    if answer.error_code:
+                        counts.errors[answer.error_code] += 1
+                        topic.failed_produces += 1
+                        topic.bytes_rejected += size
+                    else:
+                        counts.fine += 1
+                        topic.bytes_in += size
+                        topic.messages_in += messages
+                yield _WEIGHT
         if response.throttle_time_ms:
             _note_throttle(counts, response.throttle_time_ms)
 
     def _fetched(self, broker: Broker, counts: RequestCounts, response: Any, _request: Any = None) -> None:
+        broker.runtime.slices.begin(self._count_fetched(broker, counts, response))
+
+    def _count_fetched(self, broker: Broker, counts: RequestCounts, response: Any) -> Steps:
         if response.error_code:
             counts.errors[response.error_code] += 1
         else:
             counts.fine += 1
         for answers in response.responses:
             topic = self._topic(broker, answers.topic, answers.topic_id)
-            for answer in answers.partitions:
-                topic.fetches += 1
-                topic.bytes_out += _size(answer.records)
-                if answer.error_code:
-                    counts.errors[answer.error_code] += 1
-                    topic.failed_fetches += 1
+            for start in range(0, len(answers.partitions), _AT_ONCE):
+                for answer in answers.partitions[start : start + _AT_ONCE]:
+                    topic.fetches += 1
+                    topic.bytes_out += _size(answer.records)
+                    if answer.error_code:
+                        counts.errors[answer.error_code] += 1
+                        topic.failed_fetches += 1
+                yield _WEIGHT
         if response.throttle_time_ms:
             _note_throttle(counts, response.throttle_time_ms)
 

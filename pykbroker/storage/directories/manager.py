@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from pykbroker.storage.disk import Disk
 
 _Outcomes = Iterable[KafkaError | None]
+#: The ids of directories are few, and asked for with each replica.
+_id = lru_cache(64)(uuid_from_str)
 
 
 class LogToRecover(NamedTuple):
@@ -125,7 +127,7 @@ class LogManager:
 
     def id_of(self, directory: LogDirectory) -> bytes:
         """directory.id of one of the log directories."""
-        return uuid_from_str(next(each.directory_id for each in self.directories.all if each.directory is directory))
+        return _id(next(each.directory_id for each in self.directories.all if each.directory is directory))
 
     @property
     def cordoned_ids(self) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -10,7 +11,9 @@ import pytest
 from pykbroker.partitions.following import FollowedPartition
 from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.brokers.test_replica_manager import LAG_MS, OwnCopies
+from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.message import Message
+from pykbroker.wire.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
 
 
 def asked(world: OwnCopies) -> list[Message]:
@@ -46,6 +49,33 @@ def test_a_leader_that_answers_at_once_is_asked_a_bounded_number_of_times(settin
     code = world.produce(b"a")
     world.pass_time(100, step_ms=50)
     assert code.value == 0
+    assert world.copies() == [[(0, b"a")]] * 3
+
+
+def test_a_leader_that_does_not_know_it_yet_is_asked_again_soon(world: OwnCopies) -> None:
+    """And more and more seldom: after 20, 40, 80 ms, up to replica.fetch.backoff.ms."""
+    peers, refused = world.cluster.peers, []
+    assert peers is not None
+    ask = peers.ask
+
+    def refusing(sender: int, node_id: int, request: Message, version: int) -> Deferred[Message]:
+        if sender != 2 or not isinstance(request, FetchRequest):
+            return ask(sender, node_id, request, version)
+        refused.append(world.clock.monotonic())
+        data = [PartitionData(each.partition, ErrorCode.UNKNOWN_LEADER_EPOCH) for each in request.topics[0].partitions]
+        return Deferred.completed(
+            FetchResponse(responses=[FetchableTopicResponse(topic_id=request.topics[0].topic_id, partitions=data)])
+        )
+
+    peers.ask = refusing  # type: ignore[method-assign]
+    assert world.produce(b"a", acks=1).value == 0
+    world.pass_time(10_000, step_ms=10)
+    pauses = [round(1000 * (after - before)) for before, after in pairwise(refused)]
+    assert pauses[:6] == pytest.approx([20, 40, 80, 160, 320, 640], abs=10)  # of the clock
+    assert pauses[6:] == pytest.approx([1000] * len(pauses[6:]), abs=10)
+    assert len(pauses) > 10
+    peers.ask = ask  # type: ignore[method-assign]
+    world.pass_time(2000)
     assert world.copies() == [[(0, b"a")]] * 3
 
 

@@ -19,7 +19,8 @@ ID = bytes(range(16))
 class World:
     def __init__(self, slots: int = 2) -> None:
         self.clock = ManualClock()
-        self.sessions = FetchSessions(Runtime(self.clock, random.Random(1)), slots=slots, eviction_ms=EVICTION_MS)
+        self.runtime = Runtime(self.clock, random.Random(1))
+        self.sessions = FetchSessions(self.runtime, slots=slots, eviction_ms=EVICTION_MS)
 
     def begin(
         self, session=None, *indexes: int, version: int = 13, forget: tuple[int, ...] = (), epoch: int | None = None
@@ -118,3 +119,23 @@ def test_a_session_has_many_partitions_while_all_sessions_together_have_no_more_
         world.begin(second, 5_000)
     assert refused.value.code is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
     assert world.begin(None, *range(5_000)) is not None, "each may have so many"
+
+
+def test_sessions_are_marked_to_be_looked_at_again_in_turns() -> None:
+    """All that are there, but for one that was closed meanwhile."""
+    world = World(slots=6)
+    opened = [world.begin(None, *range(200)) for _ in range(6)]
+    for session in opened:
+        session.ready.clear()
+    slices, queue = world.runtime.slices, world.runtime.wake_queue
+    slices.weight_of_a_turn = 3
+    world.sessions.look_again()
+    assert [len(each.ready) for each in opened] == [200, 200, 0, 0, 0, 0]
+    world.begin(opened[5], forget=tuple(range(200)))
+    opened[5].ready.clear()
+    turns = 0
+    while len(slices):
+        queue.run()
+        turns += 1
+    assert turns == 2
+    assert [len(each.ready) for each in opened] == [200] * 5 + [0]

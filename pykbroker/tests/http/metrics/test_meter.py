@@ -19,8 +19,17 @@ from pykbroker.runtime.clock import ManualClock, SystemClock
 from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.http.http_client import WithHttp, of
 from pykbroker.tests.kit.cluster import MemoryCluster
+from pykbroker.tests.kit.turns import MOST, counted
 from pykbroker.wire.errors import ErrorCode, KafkaError
-from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from pykbroker.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+from pykbroker.wire.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
 from pykbroker.wire.records import Record, encode_batch
 
 _TOPIC = "kafka_server_brokertopicmetrics_"
@@ -205,12 +214,12 @@ def test_topics_are_added_up_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     added = longest = 0
     add = TopicCounts.add
 
-    def counted(self: TopicCounts, other: TopicCounts) -> None:
+    def noted(self: TopicCounts, other: TopicCounts) -> None:
         nonlocal added
         added += 1
         add(self, other)
 
-    monkeypatch.setattr(TopicCounts, "add", counted)
+    monkeypatch.setattr(TopicCounts, "add", noted)
     world = MemoryCluster()
     meter = RequestMeter(SystemClock())
     for number in range(200):
@@ -219,3 +228,39 @@ def test_topics_are_added_up_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in RequestCollector(meter, SystemClock()).collect(world.cluster, Page()):
         longest, added = max(longest, added), 0
     assert 1 < longest <= 50
+
+
+def _answers(width: int) -> list[tuple[int, FetchResponse | ProduceResponse]]:
+    """Of so many partitions of the topic t, one of them with an error; with their API keys."""
+    parts = [PartitionData(index, error_code=index == 0, records=bytes(10)) for index in range(width)]
+    fetched = FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=parts)])
+    written = [PartitionProduceResponse(index, error_code=index == 0) for index in range(width)]
+    return [(1, fetched), (0, ProduceResponse(responses=[TopicProduceResponse(name="t", partition_responses=written)]))]
+
+
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("later", [False, True])
+def test_an_answer_of_many_partitions_is_counted_in_slices(place: int, later: bool) -> None:
+    width = 20_000
+    world = MemoryCluster()
+    world.topic("t")
+    meter = RequestMeter(SystemClock())
+    key, response = _answers(width)[place]
+    answer: Deferred[Any] = Deferred()
+    handle = meter.around(key, lambda *_: answer if later else response)
+    context = cast("Any", SimpleNamespace(api_key=key, api_version=4))
+    slices, longest = world.broker.runtime.slices, 0
+    with counted() as lines:
+        handle(world.broker, context, ProduceRequest())
+        if later:
+            answer.complete(response)
+    topic = meter.topics["t"]
+    assert 0 < topic.fetches + topic.produces < width
+    while len(slices):
+        longest = max(longest, lines[0])
+        with counted() as lines:
+            world.broker.runtime.wake_queue.run()
+    assert 0 < longest < MOST
+    assert topic.fetches + topic.produces == width
+    assert topic.failed_fetches + topic.failed_produces == 1
+    assert topic.bytes_out == (10 * width if key else 0)

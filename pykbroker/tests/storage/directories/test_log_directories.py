@@ -138,7 +138,7 @@ def test_a_round_that_fails_in_one_directory_goes_through_the_others(stores, run
         stores.disk.create(f"{log.path}/00000000000000000000.log.deleted")
     stores.fail("/a")
     assert refused(lambda: run(stores.manager))
-    assert [contents.directory.offline for contents in stores.manager.directories] == [True, False, False]
+    assert [each.directory.offline for each in stores.manager.directories] == [True, False, False]
     if run is checkpoint_round:
         assert b"t 5 1" in stores.disk.read("/c/recovery-point-offset-checkpoint")
     else:
@@ -150,7 +150,7 @@ def test_a_directory_that_is_offline_at_the_start(stores):
     stores.manager.shutdown()
     stores.fail("/b")
     stores.start()
-    assert [contents.directory.offline for contents in stores.manager.directories] == [False, True, False]
+    assert [each.directory.offline for each in stores.manager.directories] == [False, True, False]
     assert stores.manager.clean
     assert [refused(lambda index=index: stores.log(index)) for index in range(6)] == [False, True, False] * 2
     assert len(stores.manager.directory_ids) == 2
@@ -248,7 +248,7 @@ def test_what_another_topic_left_does_not_stand_in_for_a_directory_that_is_offli
     stores.disk.write("/b/t-0/partition.metadata", says)
     stores.fail("/c")
     stores.start()
-    assert [contents.directory.offline for contents in stores.manager.directories] == [False, False, True]
+    assert [each.directory.offline for each in stores.manager.directories] == [False, False, True]
     stores.manager.directories.put_strays_aside({("t", 0): OTHER_ID})
     assert refused(lambda: stores.manager.open("t", OTHER_ID, 0, LogConfig()))
     stores.disk.fail = None
@@ -291,5 +291,5 @@ def test_strays_on_a_disk_that_fails(stores):
     stores.start()
     stores.fail("/b")
     stores.manager.directories.put_strays_aside({})
-    assert [contents.directory.offline for contents in stores.manager.directories] == [False, True, False]
+    assert [each.directory.offline for each in stores.manager.directories] == [False, True, False]
     assert next(name for name in stores.disk.list("/c") if name.startswith("t-")).endswith("-stray")

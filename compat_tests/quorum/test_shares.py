@@ -1,0 +1,63 @@
+"""Share groups whose partition, group coordinator and share coordinator are at brokers of ours and of Apache Kafka, in any distribution."""
+
+from __future__ import annotations
+
+import uuid
+from contextlib import closing
+
+import pytest
+
+from compat_tests.conftest import takes_long
+from compat_tests.harness.apache import ApacheKafka
+from compat_tests.harness.kafka_tools import KafkaTools
+from compat_tests.oracle.connection import Connection
+from compat_tests.quorum.member import Member, create, produce
+from compat_tests.quorum.test_coordinators import GROUP, coordinator
+from pykbroker.tests.kit.running import until_in_thread
+from pykbroker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from pykbroker.wire.primitives import uuid_to_str
+
+SHARE = 2
+
+
+@pytest.mark.parametrize(
+    ("leads", "keeps_state"), [(4, 1), *(pytest.param(*each, marks=takes_long) for each in ((1, 4), (4, 4), (1, 1)))]
+)
+def test_a_share_group_over_both(
+    leads: int, keeps_state: int, java: ApacheKafka, ours: Member, kafka_tools: KafkaTools
+) -> None:
+    """What the group has taken is not taken again, since its state is kept, wherever that is."""
+    topic = create(java.bootstrap, [leads])
+    with closing(Connection(java.bootstrap, patience_s=60)) as connection:
+        (found,) = connection.ask(MetadataRequest([MetadataRequestTopic(name=topic)]), 12).topics  # type: ignore[attr-defined]
+    group = group_at(java.bootstrap, uuid_to_str(found.topic_id), keeps_state)
+    to = ("--bootstrap-server", java.bootstrap)
+    altered = kafka_tools(
+        "configs", *to, "--alter", "--group", group, "--add-config", "share.auto.offset.reset=earliest"
+    )
+    assert altered.status == 0, altered.text
+    for values in ([b"first", b"second"], [b"third"]):
+        produce(java.bootstrap, topic, values)
+        read = kafka_tools(
+            "console-share-consumer",
+            *(*to, "--topic", topic, "--group", group),
+            *("--max-messages", str(len(values)), "--timeout-ms", "60000"),
+        )
+        assert [line.encode() for line in read.lines if line] == values, read.text
+
+    def starts_at() -> str:
+        described = kafka_tools("share-groups", "--bootstrap-server", ours.bootstrap, "--describe", "--group", group)
+        (row,) = (line.split() for line in described.lines if topic in line)
+        return row[3]
+
+    until_in_thread(
+        lambda: starts_at() in ("2", "3")
+    )  # Apache Kafka writes where it starts with the next acknowledgement
+
+
+def group_at(bootstrap: str, topic_id: str, node: int) -> str:
+    """A share group whose state of the topic's partition is kept at this node, and which the other one coordinates."""
+    while True:
+        group = f"g-{uuid.uuid4()}"
+        if coordinator(bootstrap, SHARE, f"{group}:{topic_id}:0") == node != coordinator(bootstrap, GROUP, group):
+            return group
