@@ -99,15 +99,26 @@ def test_a_disk_that_fails(broker: BrokerProcess, java: ApacheKafka, tmp_path: P
         moved(broker, topic, tmp_path / directory)
     (tmp_path / "two").rename(tmp_path / "away")
     (tmp_path / "two").touch()
-    produce(
-        java.bootstrap, goes, [b"meanwhile"]
-    )  # the open file takes it; then the checkpoint of the high watermark cannot be written
+    # the open file takes it; then the checkpoint of the high watermark cannot be written
+    produce(java.bootstrap, goes, [b"meanwhile"], enable_idempotence="true")
     until_in_thread(lambda: state(java.bootstrap, goes) == (1, {1}))
     assert state(java.bootstrap, stays) == (NODE, {1, NODE})
     for topic in (stays, goes):
         produce(java.bootstrap, topic, [b"after"])
     assert consume(java.bootstrap, stays, 2) == [b"before", b"after"]
     assert consume(java.bootstrap, goes, 3) == [b"before", b"meanwhile", b"after"]
+
+
+def test_the_disk_with_the_metadata_fails(broker: BrokerProcess, java: ApacheKafka, tmp_path: Path) -> None:
+    """The broker ends by itself, with a status that says so, and the others lead."""
+    topic = create(java.bootstrap, [NODE, 1])
+    until_in_thread(lambda: state(java.bootstrap, topic) == (NODE, {1, NODE}))
+    (tmp_path / "one").rename(tmp_path / "away")
+    (tmp_path / "one").touch()
+    process = broker.process
+    assert process is not None
+    assert process.wait(60) > 0
+    until_in_thread(lambda: state(java.bootstrap, topic) == (1, {1}))
 
 
 def test_directories_that_are_cordoned(broker: BrokerProcess, java: ApacheKafka) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from compat_tests.conftest import takes_long
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.java import QUICK
 from compat_tests.harness.process import ServerFailed
@@ -99,6 +100,25 @@ def test_a_broker_behind_tls_and_passwords(protocol: str, files: Files, node: Se
         until_in_thread(lambda topic=topic: log_of(node, topic) == log_of(member, topic))
         assert consume(member.bootstrap, topic, 1) == [b"secret"]
         assert state(member.bootstrap, topic)[1] == {1, 4}
+    assert member.stop() == 0
+
+
+@takes_long
+@pytest.mark.parametrize("protocol", ["SSL"], indirect=True)
+def test_certificates_of_another_authority(files: Files, node: SecuredNode, tmp_path: Path) -> None:
+    """Apache Kafka has them from its next start on, and ours from its next connection: it trusts them, and is trusted."""
+    member = SecuredMember(tmp_path / "ours", node, settings("SSL", files))
+    member.start()
+    topic = create(member.bootstrap, [1, 4], min_insync_replicas="1")
+    until_in_thread(lambda: state(node.bootstrap, topic) == (1, {1, 4}))
+    node.kill()
+    certificates(tmp_path, files.issuer)
+    node.start()
+    produce(node.bootstrap, topic, [b"after"])
+    until_in_thread(lambda: log_of(node, topic) == log_of(member, topic))
+    create(member.bootstrap, [1])  # by the controller
+    for listener in ("CONTROLLER", "INTERNAL"):
+        assert f"Connections to the listener {listener} have renewed certificates" in member.log_file.read_text()
     assert member.stop() == 0
 
 

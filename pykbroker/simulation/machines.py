@@ -2,7 +2,7 @@
 
 Everything that is on its way from one to another (a fetch, an answer, AlterPartition, records of the metadata) is in ``under_way``,
 and arrives, or is lost, when whoever plays says so. So each broker is behind in the metadata by itself. What a broker does by itself it
-does at once; time passes by ``pass_time`` alone. One topic, ``t``, has one partition, on all machines. Open ``passages`` for what their words say.
+does at once; time passes by ``pass_time`` alone. One topic, ``t`` if no other is named, has one partition, on all machines. Open ``passages`` for what their words say.
 """
 
 from __future__ import annotations
@@ -135,8 +135,16 @@ class Machines:
     """See the module. Settings have "_" for ".". ``seed`` says what a power loss leaves of what was not synced."""
 
     def __init__(
-        self, number: int = 3, *, min_in_sync: int = 2, unclean: bool = False, seed: int = 1, **more: str
+        self,
+        number: int = 3,
+        *,
+        topic: str = TOPIC,
+        min_in_sync: int = 2,
+        unclean: bool = False,
+        seed: int = 1,
+        **more: str,
     ) -> None:
+        self.topic = topic
         self.ids = range(1, number + 1)
         self.clock = ManualClock()
         self.random = random.Random(seed)
@@ -176,7 +184,7 @@ class Machines:
         endpoints = {node: [Endpoint(_LISTENER, f"host{node}", 9000 + node)] for node in self.ids}
         self.lifecycle.start_all(endpoints, None, stores)
         configs = {"min.insync.replicas": str(min_in_sync), "unclean.leader.election.enable": str(unclean).lower()}
-        controller.create_topics([NewTopic(TOPIC, assignments=[(0, list(self.ids))], configs=configs)])
+        controller.create_topics([NewTopic(self.topic, assignments=[(0, list(self.ids))], configs=configs)])
         self.quiet()
 
     def _open_store(self, node: int) -> Store:
@@ -194,7 +202,7 @@ class Machines:
     @property
     def state(self) -> PartitionImage:
         """The partition in it."""
-        return self.image.topics[TOPIC].partitions[0]
+        return self.image.topics[self.topic].partitions[0]
 
     def _note(self, records: Sequence[MetadataRecord]) -> None:
         self._records.append(list(records))
@@ -326,12 +334,12 @@ class Machines:
 
     def elect(self, node: int) -> None:
         """Let the controller make a replica in sync the leader."""
-        self.controller.move_leader(TOPIC, 0, node)
+        self.controller.move_leader(self.topic, 0, node)
         self._work()
 
     def elect_unclean(self) -> None:
         """Let the controller elect a leader among those that live, whatever they lack."""
-        self.controller.elect_leaders(ElectionType.UNCLEAN, [(TOPIC, [0])])
+        self.controller.elect_leaders(ElectionType.UNCLEAN, [(self.topic, [0])])
         self._work()
 
     def check_lag(self, node: int) -> None:
@@ -356,7 +364,7 @@ class Machines:
     def replica(self, node: int) -> Partition | None:
         """The partition as a running broker has it."""
         broker = self.cluster.brokers.get(node)
-        return None if broker is None else broker.store.partition(TOPIC, 0)
+        return None if broker is None else broker.store.partition(self.topic, 0)
 
     def log(self, node: int) -> Log | None:
         """The log of a running broker."""
@@ -368,7 +376,7 @@ class Machines:
         broker = self.cluster.brokers[node]
         asked = FetchPartition(0, fetch_offset=offset, partition_max_bytes=100_000)
         request = FetchRequest(
-            replica_id=-1, max_bytes=100_000, session_epoch=-1, topics=[FetchTopic(TOPIC, partitions=[asked])]
+            replica_id=-1, max_bytes=100_000, session_epoch=-1, topics=[FetchTopic(self.topic, partitions=[asked])]
         )
         ctx = RequestContext(request.API_KEY, _FETCH_VERSION, 0, "client", "", _LISTENER, "User:ANONYMOUS")
         answer = fetch.handle(broker, ctx, request)
@@ -386,7 +394,7 @@ class Machines:
         broker = self.cluster.brokers[node]
         data = [
             TopicProduceData(
-                TOPIC, partition_data=[PartitionProduceData(0, bytearray(encode_batch([Record(value=value)])))]
+                self.topic, partition_data=[PartitionProduceData(0, bytearray(encode_batch([Record(value=value)])))]
             )
         ]
         request = ProduceRequest(acks=acks, timeout_ms=2**30, topic_data=data)

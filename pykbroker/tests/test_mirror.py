@@ -47,6 +47,7 @@ OTHERS = {
     "seeding/test_round_trip.py": "what is written, read and put back, in every form",
     "sessions/test_sessions.py": "recording, playing and comparing, with stock clients",
     "share_partitions/test_mutations.py": "the models of share partitions, with single rules off",
+    "simulation/test_coordination.py": "small worlds of coordinators, and stories without one of their rules",
     "simulation/test_sharing.py": "stories without one of the rules of share groups",
     "simulation/test_simulation.py": "all of the simulation",
     "storage/compaction/test_compacted_gaps.py": "recovery of what compaction wrote",

@@ -16,7 +16,7 @@ from pykbroker.wire.messages.alter_partition import AlterPartitionRequest
 
 Event = tuple[str, *tuple[int, ...]]
 #: What is no fault.
-_USUAL = frozenset({"arrive", "produce", "start", "fence", "unfence", "heal", "time"})
+_USUAL = frozenset({"arrive", "produce", "ask", "read", "start", "fence", "unfence", "heal", "time"})
 
 
 class Violation(AssertionError):
@@ -197,9 +197,13 @@ class Copies:
         self._powerless -= caught_up
         self._killed -= caught_up
         try:
-            self.watch.look()
+            self.look()
         except Violation as violation:
             raise Violation(f"{violation}, after {self.path}") from None
+
+    def look(self) -> None:
+        """Raises Violation."""
+        self.watch.look()
 
     def _on_produce(self, node: int) -> None:
         self.records -= 1
@@ -237,7 +241,7 @@ class Copies:
                 machines.unfence(node)
             machines.flow()
         machines.quiet()
-        self.watch.look()
+        self.look()
         state = machines.state
         logs = [records_of(log) for node in machines.ids if (log := machines.log(node)) is not None]
         marks = {log.high_watermark for node in machines.ids if (log := machines.log(node)) is not None}
@@ -255,6 +259,12 @@ def small_world(seed: int, steps: int = 50, **settings: Any) -> Copies:
     """One course of events out of a seed, to its quiet end. Raises Violation."""
     rng = Random(seed)
     copies = Copies(Machines(seed=seed, **settings), records=10, faults=rng.randint(1, 8), kinds=ALL_FAULTS)
+    play(copies, rng, steps)
+    return copies
+
+
+def play(copies: Copies, rng: Random, steps: int) -> None:
+    """So many events, drawn one after the other, and the quiet end. Raises Violation."""
     for _ in range(steps):
         possible = list(copies.events())
         usual = [each for each in possible if each[0] in _USUAL]
@@ -267,4 +277,3 @@ def small_world(seed: int, steps: int = 50, **settings: Any) -> Copies:
             kind = some[0][0] if arrivals else kind
         copies.apply(rng.choice([each for each in some if each[0] == kind]))
     copies.finish()
-    return copies
