@@ -64,6 +64,9 @@ _GROUPS = {
     "TestReaderConsumerGroup/verify_offset_committed_when_using_interval_committer": _CRASHES,
 }
 if TARGET == "kafka":
+    _LEFT_OUT["TestClient/retrieve_committed_offsets_for_a_consumer_group_and_topic"] = (
+        "writes without acknowledgements to partitions that Apache Kafka does not lead yet, so that records are lost"
+    )
     _LEFT_OUT["TestClientElectLeaders"] = "its time is over before Apache Kafka has elected, on a small machine"
     _LEFT_OUT |= dict.fromkeys(
         ("TestClientAlterConfigs", "TestClientDescribeACLs", "TestDescribeUserScramCredentials"), _FOLLOWS

@@ -16,7 +16,7 @@ from pykbroker.wire.messages.alter_partition import AlterPartitionRequest
 
 Event = tuple[str, *tuple[int, ...]]
 #: What is no fault.
-_USUAL = frozenset({"arrive", "produce", "ask", "start", "fence", "unfence", "heal", "time"})
+_USUAL = frozenset({"arrive", "produce", "ask", "read", "start", "fence", "unfence", "heal", "time"})
 
 
 class Violation(AssertionError):
