@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from pykbroker.cli.command_config import read, security_of
 from pykbroker.cli.output import OutputClosed
@@ -33,8 +33,9 @@ class ToolError(Exception):
 class Options(argparse.ArgumentParser):
     """Kafka's options: ``--name VALUE`` or ``--name=VALUE``, never abbreviated; an unknown one is refused."""
 
-    def __init__(self, prog: str, description: str) -> None:
-        super().__init__(prog, description=description, allow_abbrev=False, add_help=False)
+    def __init__(self, prog: str, description: str, **inherited: Any) -> None:
+        """What is ``inherited`` argparse gives to commands of a command, from Python 3.14 on."""
+        super().__init__(prog, description=description, allow_abbrev=False, add_help=False, **inherited)
         self.add_argument("--help", "-h", action="help", help="print this")
         self.add_argument(
             "--version", action="version", version="4.4.0 (pykbroker)", help="the Kafka that this stands for"
