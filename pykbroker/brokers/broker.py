@@ -201,9 +201,9 @@ class Broker:
     @cached_property
     def share_states(self) -> ShareStatePort:
         """The way to the share coordinators."""
-        from pykbroker.coordination.share.local_port import LocalShareStates
+        from pykbroker.coordination.share.port import ShareStates
 
-        return LocalShareStates(self.runtime, self._share_coordinator_of, self.auto_creation.create)
+        return ShareStates(self.runtime, self._share_coordinator_of, self.auto_creation.create)
 
     def _share_coordinator_of(self, key: str) -> ShareStatePort | None:
         """The share coordinator of a key, here or at another broker; None if none runs."""

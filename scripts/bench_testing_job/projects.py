@@ -154,7 +154,7 @@ class Vertx(Project):
         classes = compile_java([_JAVA / "KafkaServer.java", _JAVA / "ZookeeperServer.java"], "vertx-kafka")
         peaks = folder / "peaks"
         broker = f"{sys.executable} -m scripts.bench_testing_job.some_brokers {kind} {peaks}"
-        command = [java(), f"-Dbroker.command={broker}", "-cp", f"{classes}:{classpath('vertx-kafka')}"]
+        command = [java(), "-Xmx1200M", f"-Dbroker.command={broker}", "-cp", f"{classes}:{classpath('vertx-kafka')}"]
         began = time.monotonic()
         done = subprocess.run(
             [*command, "org.junit.runner.JUnitCore", *VERTX_TESTS],

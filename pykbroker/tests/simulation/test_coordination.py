@@ -14,12 +14,15 @@ from typing import Any, NamedTuple
 import pytest
 
 from pykbroker.coordination import runtime
+from pykbroker.coordination.groups.consumer import reconciling
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.pending import PendingOffsets
 from pykbroker.coordination.log_replay import LogReplay
+from pykbroker.coordination.outcome import Outcome
 from pykbroker.coordination.shards import Loaded, Shards
 from pykbroker.coordination.transactions import ending, initializing
 from pykbroker.coordination.transactions.completing import Completion
+from pykbroker.coordination.transactions.shard import TransactionShard
 from pykbroker.coordination.transactions.transaction import Transaction
 from pykbroker.storage.log.log import Log
 from pykbroker.storage.log.state import LogState
@@ -27,6 +30,7 @@ from pykbroker.tests.kit.depth import of_depths
 from pykbroker.tests.simulation.coordination import KINDS, coordinated_world
 from pykbroker.tests.simulation.copies import Violation
 from pykbroker.tests.simulation.story import Story
+from pykbroker.tests.simulation.transacting import transacted_world
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 WORLDS = int(os.environ.get("WORLDS", of_depths(10, 40, 10_000)))
@@ -52,6 +56,17 @@ def test_small_worlds(kind: str) -> None:
         counts["told"] += len(world.numbers)
     if WORLDS >= 40:
         expected = {"told": 300, "ask": 500, "kill": 40, "power": 30, "elect": 40, "isolate": 60, "lose": 40}
+        assert not {what: counts[what] for what, least in expected.items() if counts[what] < least * WORLDS // 100}
+
+
+def test_small_worlds_of_transactions() -> None:
+    counts: Counter[str] = Counter()
+    for seed in range(WORLDS):
+        world = transacted_world(seed)
+        counts.update(event[0] for event in world.path)
+        counts.update(f"transaction {outcome}" for outcome in world.outcomes.values())
+    if WORLDS >= 40:
+        expected = {"transaction True": 60, "transaction False": 15, "kill": 30, "elect": 30, "elect_coordinator": 20}
         assert not {what: counts[what] for what, least in expected.items() if counts[what] < least * WORLDS // 100}
 
 
@@ -125,30 +140,61 @@ def _live(kind: str, *seeds: int) -> None:
         coordinated_world(kind, seed)
 
 
-#: Rules of groups and transactions in one process, each with what takes its place.
-RULES_OF_STORIES: dict[str, tuple[Any, str, Any]] = {
-    "readers are told what was aborted": (Log, "aborted_transactions", lambda *_, **__: []),
-    "readers stop at the first open transaction": (
-        LogState,
-        "last_stable_offset",
-        property(lambda log: log.high_watermark),
-    ),
-    "a decision has its markers": (Completion, "_write", lambda *_: None),
-    "offsets of a transaction count when it is committed": (PendingOffsets, "end", lambda *_: {}),
-    "an end is of its own transaction (KIP-890)": (ending, "_check_bumped_identity", lambda *_: False),
-    "a partition is given back before another takes it": (ConsumerGroup, "is_free", lambda *_: True),
+def _high_watermark(log: LogState) -> int:
+    return log.high_watermark
+
+
+#: Rules of groups and transactions in one process, each with what takes its place, and a story that notices.
+RULES_OF_STORIES: dict[str, tuple[Any, str, Any, int]] = {
+    "readers are told what was aborted": (Log, "aborted_transactions", lambda *_, **__: [], 1),
+    "readers stop at the first open transaction": (LogState, "last_stable_offset", property(_high_watermark), 1),
+    "a decision has its markers": (Completion, "_write", lambda *_: None, 1),
+    "offsets of a transaction count when it is committed": (PendingOffsets, "end", lambda *_: {}, 1),
+    "an end is of its own transaction (KIP-890)": (ending, "_check_bumped_identity", lambda *_: False, 5),
+    "a partition is given back before another takes it": (ConsumerGroup, "is_free", lambda *_: True, 5),
+    "who does not report what it owns owns it": (reconciling, "_still_owns", lambda *_: False, 25),
 }
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("name", RULES_OF_STORIES)
 def test_a_rule_that_is_off_is_noticed_by_stories(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    owner, attribute, without = RULES_OF_STORIES[name]
+    owner, attribute, without, seed = RULES_OF_STORIES[name]
     monkeypatch.setattr(owner, attribute, without)
     with pytest.raises(AssertionError):
-        _tell(range(1, _MOST_STORIES))
+        _tell((seed, *range(1, _MOST_STORIES)))
 
 
 def _tell(seeds: Iterable[int]) -> None:
     for seed in seeds:
         Story(seed).tell()
+
+
+def _completes_at_once(self: Completion, where: Any) -> None:
+    _WRITE(self, where)
+
+
+_WRITE = Completion._write
+
+#: The same of transactions over copies, each with a world that notices.
+RULES_OF_TRANSACTIONS: dict[str, tuple[Any, str, Any, int]] = {
+    "readers are told what was aborted": (Log, "aborted_transactions", lambda *_, **__: [], 0),
+    "readers stop at the first open transaction": (LogState, "last_stable_offset", property(_high_watermark), 0),
+    "a decision has its markers": (Completion, "_write", lambda *_: None, 0),
+    "a transaction is complete when its markers are committed": (Completion, "_write", _completes_at_once, 24),
+    "who takes over completes what was decided": (TransactionShard, "begin", lambda *_: Outcome(), 126),
+}
+
+
+@pytest.mark.parametrize("name", RULES_OF_TRANSACTIONS)
+def test_a_rule_of_transactions_that_is_off_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, attribute, without, seed = RULES_OF_TRANSACTIONS[name]
+    transacted_world(seed)
+    monkeypatch.setattr(owner, attribute, without)
+    with pytest.raises(Violation):
+        _transact((seed, *range(_MOST)))
+
+
+def _transact(seeds: Iterable[int]) -> None:
+    for seed in seeds:
+        transacted_world(seed)

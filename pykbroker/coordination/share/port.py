@@ -33,7 +33,7 @@ _AGAIN = (
 )
 
 
-class LocalShareStates:
+class ShareStates:
     """See the module. ``coordinator_of`` is the coordinator of a key, None if there is none; ``create`` creates its topic."""
 
     def __init__(
