@@ -98,6 +98,8 @@ def options() -> argparse.Namespace:
     given = parser.parse_args()
     if given.before and not (given.before / "pykbroker" / "__main__.py").exists():
         parser.error(f"{given.before} is not a checkout of pykbroker")
+    if given.quick:
+        given.rounds = 1
     if given.rounds < 1:
         parser.error("--rounds must be at least 1")
     if given.quick and given.only and not set(given.only) & set(QUICK_LOADS):

@@ -52,11 +52,10 @@ def main(options: argparse.Namespace) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
-    rounds = 1 if options.quick else options.rounds
     for other, rows in comparisons.items():
         print(markdown(rows, other))
         print()
-        print(_EXPLANATION.format(rounds=rounds, cores=os.cpu_count(), other=other))
+        print(_EXPLANATION.format(rounds=options.rounds, cores=os.cpu_count(), other=other))
     return 0
 
 
@@ -80,7 +79,7 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, list[Comparison]
     rows: dict[str, Pairs] = {}
     warm: Sides = {}
     try:
-        for number in range(1, 2 if options.quick else options.rounds + 1):
+        for number in range(1, options.rounds + 1):
             if not warm or options.before is not None:
                 _stop(warm)
                 warm = _warm(options, folder / f"pair-{number}")

@@ -18,9 +18,11 @@ from pykbroker.coordination.groups.consumer import reconciling
 from pykbroker.coordination.groups.consumer.group import ConsumerGroup
 from pykbroker.coordination.groups.pending import PendingOffsets
 from pykbroker.coordination.log_replay import LogReplay
+from pykbroker.coordination.outcome import Outcome
 from pykbroker.coordination.shards import Loaded, Shards
 from pykbroker.coordination.transactions import ending, initializing
 from pykbroker.coordination.transactions.completing import Completion
+from pykbroker.coordination.transactions.shard import TransactionShard
 from pykbroker.coordination.transactions.transaction import Transaction
 from pykbroker.storage.log.log import Log
 from pykbroker.storage.log.state import LogState
@@ -133,17 +135,6 @@ def test_each_rule_is_needed(name: str, monkeypatch: pytest.MonkeyPatch) -> None
         _live(rule.kind, rule.seed, *range(_MOST))
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["readers are told what was aborted", "readers stop at the first open transaction", "a decision has its markers"],
-)
-def test_a_rule_that_is_off_is_noticed_in_transactions_over_copies(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    owner, attribute, without, _ = RULES_OF_STORIES[name]
-    monkeypatch.setattr(owner, attribute, without)
-    with pytest.raises(Violation):
-        transacted_world(0)
-
-
 def _live(kind: str, *seeds: int) -> None:
     for seed in seeds:
         coordinated_world(kind, seed)
@@ -177,3 +168,33 @@ def test_a_rule_that_is_off_is_noticed_by_stories(name: str, monkeypatch: pytest
 def _tell(seeds: Iterable[int]) -> None:
     for seed in seeds:
         Story(seed).tell()
+
+
+def _completes_at_once(self: Completion, where: Any) -> None:
+    _WRITE(self, where)
+
+
+_WRITE = Completion._write
+
+#: The same of transactions over copies, each with a world that notices.
+RULES_OF_TRANSACTIONS: dict[str, tuple[Any, str, Any, int]] = {
+    "readers are told what was aborted": (Log, "aborted_transactions", lambda *_, **__: [], 0),
+    "readers stop at the first open transaction": (LogState, "last_stable_offset", property(_high_watermark), 0),
+    "a decision has its markers": (Completion, "_write", lambda *_: None, 0),
+    "a transaction is complete when its markers are committed": (Completion, "_write", _completes_at_once, 24),
+    "who takes over completes what was decided": (TransactionShard, "begin", lambda *_: Outcome(), 126),
+}
+
+
+@pytest.mark.parametrize("name", RULES_OF_TRANSACTIONS)
+def test_a_rule_of_transactions_that_is_off_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, attribute, without, seed = RULES_OF_TRANSACTIONS[name]
+    transacted_world(seed)
+    monkeypatch.setattr(owner, attribute, without)
+    with pytest.raises(Violation):
+        _transact((seed, *range(_MOST)))
+
+
+def _transact(seeds: Iterable[int]) -> None:
+    for seed in seeds:
+        transacted_world(seed)
