@@ -9,6 +9,7 @@ import pytest
 
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.java import QUICK
+from compat_tests.harness.process import ServerProcess
 from compat_tests.oracle.connection import Connection
 from compat_tests.quorum.member import Member
 from pykbroker.tests.kit.running import until_in_thread
@@ -17,6 +18,20 @@ from pykbroker.wire.messages.find_coordinator import FindCoordinatorRequest
 from pykbroker.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from pykbroker.wire.records import Record, encode_batch
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[[ServerProcess], None]]:
+    """Starts nodes, which are killed in the end, if they still run."""
+    nodes: list[ServerProcess] = []
+
+    def started(node: ServerProcess) -> None:
+        nodes.append(node)
+        node.start()
+
+    yield started
+    for node in nodes:
+        node.kill()
 
 
 @pytest.fixture(scope="module")

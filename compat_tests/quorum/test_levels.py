@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import pytest
 from compat_tests.conftest import takes_long
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.java import QUICK
+from compat_tests.harness.process import ServerProcess
 from compat_tests.oracle.connection import Connection
 from compat_tests.quorum.member import Member, consume, create, log_of, produce, state
 from pykbroker.tests.kit.running import until_in_thread
@@ -65,9 +66,9 @@ def works(java: ApacheKafka, ours: Member) -> None:
         until_in_thread(lambda topic=topic: log_of(java, topic) == log_of(ours, topic))
 
 
-def test_a_lower_level_that_is_raised(old: ApacheKafka, tmp_path: Path) -> None:
+def test_a_lower_level_that_is_raised(old: ApacheKafka, start: Callable[[ServerProcess], None], tmp_path: Path) -> None:
     ours = Member(tmp_path / "ours", old, 4)
-    ours.start()
+    start(ours)
     works(old, ours)
     assert update(ours.bootstrap, NEWEST) == ErrorCode.NONE
     until_in_thread(lambda: level_at(ours.bootstrap) == NEWEST)
@@ -77,16 +78,14 @@ def test_a_lower_level_that_is_raised(old: ApacheKafka, tmp_path: Path) -> None:
     assert " ERROR " not in log, log
 
 
-def test_a_level_that_ours_does_not_know(tmp_path: Path) -> None:
+def test_a_level_that_ours_does_not_know(start: Callable[[ServerProcess], None], tmp_path: Path) -> None:
     """As Kafka 4.3 among 4.4: the controllers refuse what a registered broker does not support, and all goes on."""
     java = ApacheKafka(
         tmp_path / "java", flags=[*QUICK, "-Xmx300m"], features=[f"{METADATA_VERSION}={OF_4_3}"], standalone=True
     )
-    java.start()
+    start(java)
     ours = Member(tmp_path / "ours", java, 4, arguments=["--as-version", "4.3"])
-    ours.start()
+    start(ours)
     assert update(java.bootstrap, NEWEST) == ErrorCode.INVALID_UPDATE_VERSION
     assert level_at(ours.bootstrap) == OF_4_3
     produce(java.bootstrap, create(java.bootstrap, [4]), [b"goes on"])
-    ours.stop()
-    java.stop()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from compat_tests.conftest import takes_long
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.java import QUICK
+from compat_tests.harness.process import ServerProcess
 from compat_tests.quorum.member import Member, consume, create, log_of, produce, state
 from pykbroker.tests.kit.running import until_in_thread
 
@@ -30,12 +32,12 @@ def snapshots(folder: Path) -> list[Path]:
 
 
 @takes_long
-def test_a_broker_that_begins_with_a_snapshot(tmp_path: Path) -> None:
+def test_a_broker_that_begins_with_a_snapshot(start: Callable[[ServerProcess], None], tmp_path: Path) -> None:
     """One whose log ends before that of the controllers begins, which is cut once a minute, and a new one."""
     java = ApacheKafka(tmp_path / "java", _SHORT_LOG, standalone=True, flags=[*QUICK, "-Xmx300m"])
-    java.start()
+    start(java)
     ours, new = (Member(tmp_path / f"ours{node}", java, node) for node in (4, 5))
-    ours.start()
+    start(ours)
     topic = create(ours.bootstrap, [4, 1])
     until_in_thread(lambda: state(java.bootstrap, topic) == (4, {1, 4}))
     produce(ours.bootstrap, topic, [b"before"])
@@ -43,25 +45,23 @@ def test_a_broker_that_begins_with_a_snapshot(tmp_path: Path) -> None:
     until_in_thread(lambda: len(snapshots(java.data_dir)) > 10)
     until_in_thread(lambda: begins_at(java.data_dir) > 1000)
     for each in (ours, new):
-        each.start()
+        start(each)
         assert snapshots(each.data_dir)
         assert begins_at(each.data_dir) > 1000
         until_in_thread(lambda: state(java.bootstrap, topic)[1] == {1, 4})
         produce(each.bootstrap, topic, [b"after"])
     assert consume(new.bootstrap, topic, 3) == [b"before", b"after", b"after"]
     produce(ours.bootstrap, create(ours.bootstrap, [5, 4]), [b"led by the new one"])
-    for node in (ours, new, java):
-        node.stop()
 
 
 @takes_long
-def test_idle_for_longer_than_a_replica_may_lag(tmp_path: Path) -> None:
+def test_idle_for_longer_than_a_replica_may_lag(start: Callable[[ServerProcess], None], tmp_path: Path) -> None:
     """In both directions the followers stay in sync, and the next record is acknowledged by all."""
     lag = {"replica.lag.time.max.ms": str(LAG_MS), "replica.fetch.wait.max.ms": "500"}
     java = ApacheKafka(tmp_path / "java", lag, standalone=True, flags=[*QUICK, "-Xmx300m"])
-    java.start()
+    start(java)
     ours = Member(tmp_path / "ours", java, 4, lag)
-    ours.start()
+    start(ours)
     topics = [create(java.bootstrap, replicas, min_insync_replicas="2") for replicas in ([1, 4], [4, 1])]
     for topic in topics:
         until_in_thread(lambda topic=topic: state(java.bootstrap, topic)[1] == {1, 4})
@@ -78,5 +78,3 @@ def test_idle_for_longer_than_a_replica_may_lag(tmp_path: Path) -> None:
         assert state(ours.bootstrap, topic)[1] == {1, 4}
         until_in_thread(lambda topic=topic: log_of(java, topic) == log_of(ours, topic))
     assert ours.log_file.read_text().count(altered) == count
-    ours.stop()
-    java.stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from urllib.request import urlopen
@@ -12,6 +13,7 @@ from kafka import KafkaConsumer, KafkaProducer
 
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.kafka_tools import KafkaTools
+from compat_tests.harness.process import ServerProcess
 from compat_tests.oracle.connection import Connection
 from compat_tests.quorum.member import Member, consume, create, log_of, produce, state
 from pykbroker.tests.kit.ports import free_ports
@@ -86,11 +88,13 @@ def test_it_registers_again_when_it_is_unregistered(java: ApacheKafka, ours: Mem
     assert consume(java.bootstrap, moved, 1) == [b"led again"]
 
 
-def test_the_console_shows_the_metadata(java: ApacheKafka, tmp_path: Path) -> None:
+def test_the_console_shows_the_metadata(
+    java: ApacheKafka, start: Callable[[ServerProcess], None], tmp_path: Path
+) -> None:
     """As this broker has copied them."""
     (port,) = free_ports(1)
     member = Member(tmp_path, java, 6, arguments=["--http", str(port)])
-    member.start()
+    start(member)
     topic = create(java.bootstrap, [6])
 
     def names() -> list[str]:

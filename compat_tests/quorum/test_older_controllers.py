@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from compat_tests.conftest import takes_long
 from compat_tests.harness.apache import ApacheBroker, ApacheKafka
 from compat_tests.harness.java import QUICK
 from compat_tests.harness.older_apache import ApacheKafka39, ApacheKafka43
+from compat_tests.harness.process import ServerProcess
 from compat_tests.oracle.connection import Connection
 from compat_tests.quorum.member import Member, consume, create, produce, state
 from compat_tests.quorum.three import JAVA, OURS
@@ -30,14 +32,16 @@ def offered(bootstrap: str) -> dict[int, tuple[int, int]]:
 
 @takes_long
 @pytest.mark.parametrize("release", [ApacheKafka39, ApacheKafka43])
-def test_clients_are_offered_what_the_controller_knows(release: type[ApacheKafka], tmp_path: Path) -> None:
+def test_clients_are_offered_what_the_controller_knows(
+    release: type[ApacheKafka], start: Callable[[ServerProcess], None], tmp_path: Path
+) -> None:
     first = release(tmp_path / "first", flags=[*QUICK, "-Xmx300m"])
-    first.start()
+    start(first)
     java = ApacheBroker(tmp_path / "java", first, JAVA)
     java.flags = [*QUICK, "-Xmx300m"]
-    java.start()
+    start(java)
     ours = Member(tmp_path / "ours", first, OURS)
-    ours.start()
+    start(ours)
     for each in (java, ours):
         create(each.bootstrap, [1])  # Apache Kafka's broker hears what the controller knows when it forwards something
     assert offered(ours.bootstrap) == offered(java.bootstrap)
@@ -48,5 +52,3 @@ def test_clients_are_offered_what_the_controller_knows(release: type[ApacheKafka
     ours.stop()
     until_in_thread(lambda: state(first.bootstrap, topic) == (1, {1, JAVA}))
     assert consume(first.bootstrap, topic, 1) == [b"x"]
-    java.stop()
-    first.stop()

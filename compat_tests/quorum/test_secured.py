@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ import pytest
 from compat_tests.conftest import takes_long
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.java import QUICK
-from compat_tests.harness.process import ServerFailed
+from compat_tests.harness.process import ServerFailed, ServerProcess
 from compat_tests.quorum.member import Member, consume, create, log_of, produce, state
 from compat_tests.security.listeners import Files, certificates
 from compat_tests.security.tokens import Issuer
@@ -105,18 +105,21 @@ def test_a_broker_behind_tls_and_passwords(protocol: str, files: Files, node: Se
 
 @takes_long
 @pytest.mark.parametrize("protocol", ["SSL"], indirect=True)
-def test_certificates_of_another_authority(files: Files, node: SecuredNode, tmp_path: Path) -> None:
+def test_certificates_of_another_authority(
+    files: Files, node: SecuredNode, start: Callable[[ServerProcess], None], tmp_path: Path
+) -> None:
     """Apache Kafka has them from its next start on, and ours from its next connection: it trusts them, and is trusted."""
     member = SecuredMember(tmp_path / "ours", node, settings("SSL", files))
-    member.start()
-    topic = create(member.bootstrap, [1, 4], min_insync_replicas="1")
-    until_in_thread(lambda: state(node.bootstrap, topic) == (1, {1, 4}))
+    start(member)
+    create(member.bootstrap, [4])
     node.kill()
     certificates(tmp_path, files.issuer)
     node.start()
+    topic = create(
+        member.bootstrap, [1, 4], min_insync_replicas="2"
+    )  # by the controller, and ours fetches from the leader
     produce(node.bootstrap, topic, [b"after"])
     until_in_thread(lambda: log_of(node, topic) == log_of(member, topic))
-    create(member.bootstrap, [1])  # by the controller
     for listener in ("CONTROLLER", "INTERNAL"):
         assert f"Connections to the listener {listener} have renewed certificates" in member.log_file.read_text()
     assert member.stop() == 0

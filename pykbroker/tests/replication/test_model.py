@@ -113,7 +113,7 @@ def test_every_order(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     ("records", "fault", "without"),
-    [(2, "", 545), (0, "elections", 2611), pytest.param(0, "lags", 5631, marks=pytest.mark.deep)],
+    [(2, "", 545), (0, "elections", 2611), *of_depths([], [], [(0, "lags", 5631), (0, "crashes", 36409)])],
 )
 def test_no_state_is_left_out(records: int, fault: str, without: int) -> None:
     """What is explored is what all states are, once names and what nobody can see are taken from them."""

@@ -148,10 +148,15 @@ class Coordinated(Copies):
         self._note(partial(self.machines.change, node, self.changes), is_change=True)
 
     def _on_ask(self, node: int) -> None:
-        self._note(partial(self.machines.look, node), is_change=False)
+        self._note(partial(self.machines.look, node), is_change=False, is_behind=self._leads_no_more(node))
 
-    def _note(self, ask: Callable[[], Told], *, is_change: bool) -> None:
-        floor = self.floor
+    def _leads_no_more(self, node: int) -> bool:
+        """Whether a broker does not know yet that another one leads: as in Apache Kafka it tells what was committed under it."""
+        replica = self.machines.replica(node)
+        return replica is not None and replica.leader == node != self.machines.state.leader
+
+    def _note(self, ask: Callable[[], Told], *, is_change: bool, is_behind: bool = False) -> None:
+        floor = _NOTHING if is_behind else self.floor
         self._asked.append(_Asked(ask(), floor, is_change))
 
     def look(self) -> None:

@@ -263,13 +263,13 @@ def small_world(seed: int, steps: int = 50, **settings: Any) -> Copies:
     return copies
 
 
-def play(copies: Copies, rng: Random, steps: int) -> None:
-    """So many events, drawn one after the other, and the quiet end. Raises Violation."""
+def play(copies: Copies, rng: Random, steps: int, faults: float = 0.15) -> None:
+    """So many events, drawn one after the other, of which ``faults`` are faults as long as there are some, and the quiet end. Raises Violation."""
     for _ in range(steps):
         possible = list(copies.events())
         usual = [each for each in possible if each[0] in _USUAL]
-        faults = [each for each in possible if each[0] not in _USUAL]
-        some = faults if faults and (not usual or rng.random() < 0.15) else usual
+        wrong = [each for each in possible if each[0] not in _USUAL]
+        some = wrong if wrong and (not usual or rng.random() < faults) else usual
         kind = rng.choice(sorted({each[0] for each in some}))
         if kind != "arrive" and rng.random() < 0.5:
             arrivals = [each for each in some if each[0] == "arrive"]

@@ -265,5 +265,5 @@ def transacted_world(seed: int, steps: int = 150) -> Transacted:
     rng = Random(seed)
     machines = TransactingMachines(seed=seed)
     world = Transacted(machines, records=60, faults=rng.randint(1, 6), kinds=ALL_FAULTS)
-    play(world, rng, steps)
+    play(world, rng, steps, faults=0.05)
     return world
