@@ -39,7 +39,7 @@ class LocalMarkers:
             return None
         leader = self._brokers.get(known.leader)
         partition = None if leader is None else leader.partition(*where)
-        if leader is None or partition is None:
+        if leader is None or partition is None or partition.leader != known.leader:  # it has not heard of that yet
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return write_marker(
             leader,

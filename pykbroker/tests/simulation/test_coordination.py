@@ -60,17 +60,14 @@ def test_small_worlds(kind: str) -> None:
 
 
 def test_small_worlds_of_transactions() -> None:
-    """Forty at most: in more a marker comes to a broker that its coordinator takes for the leader and that does not know it yet, which
-    the one image of a process with several brokers rules out.
-    """
     counts: Counter[str] = Counter()
-    for seed in range(min(WORLDS, 40)):
+    for seed in range(WORLDS):
         world = transacted_world(seed)
         counts.update(event[0] for event in world.path)
         counts.update(f"transaction {outcome}" for outcome in world.outcomes.values())
     if WORLDS >= 40:
         expected = {"transaction True": 60, "transaction False": 15, "kill": 30, "elect": 30, "elect_coordinator": 20}
-        assert not {what: counts[what] for what, least in expected.items() if counts[what] < least * 40 // 100}
+        assert not {what: counts[what] for what, least in expected.items() if counts[what] < least * WORLDS // 100}
 
 
 # ---- each rule switched off ---------------------------------------------------------------------------------------------
