@@ -28,7 +28,8 @@ async def listed(console: Console, call: ConsoleCall) -> dict[str, Any]:
     start, limit = call.whole("start", 0), call.whole("limit", 50, least=1, most=_MOST_ROWS)
     match = call.text("match", "", most=_NAME).lower()
     turn = console.turn()
-    found = [each for each in (await _newest(console, turn)).values() if match in each.client_id.lower()]
+    newest = await _newest(console, turn)
+    found = [each async for each in turn.each(newest.values()) if match in each.client_id.lower()]
     found.sort(key=attrgetter("client_id", "instance_id"))
     rows = []
     for client in found[start : start + limit]:
