@@ -33,6 +33,10 @@ WINDOW_MS: Final = 1000
 BATCH: Final = encode_batch([Record(value=bytes(9900))])
 #: Six batches for a member of a share group.
 SHARED: Final = {"max_wait_ms": 15_000, "max_bytes": 6 * len(BATCH)}
+#: Client ids of members.
+SHARERS: Final = ("sharing", "sharing-again", "sharing-once-more")
+#: The windows that count together, less one for what an exchange takes.
+WINDOWS_S: Final = 9
 
 
 class Reported(NamedTuple):
@@ -93,7 +97,7 @@ def one_client(address: str) -> Iterator[Ask]:
 
 def limit(ask: Ask, **quotas: float) -> None:
     """Set quotas for each client id, and wait until they hold: what is set later holds later."""
-    for name in ("throttled", "sharing", "sentinel"):
+    for name in ("throttled", *SHARERS, "sentinel"):
         ask.quietly(alter(([("client-id", name)], list(quotas.items()))), 1)
     until(lambda: throttle(ask, produce("nothing", 12), 9))
     until(lambda: throttle(ask, create("sentinel", 100, validate_only=True), 7))
@@ -124,13 +128,20 @@ def exchange(address: str) -> list[Reported]:
         for _ in range(12):
             ask.quietly(produce(topic, 1), 8)
         ask.wait_for_coordinators()
-        group = new_group(ask)
-        joined(ask, group, topic)
+        groups = {each: new_group(ask) for each in SHARERS}
+        for group in groups.values():
+            joined(ask, group, topic)
         limit(ask, producer_byte_rate=RATE, consumer_byte_rate=RATE, controller_mutation_rate=1)
         return [
             *produced(address, topic),
             *fetched(address, topic),
-            *shared(address, [fetches(ask, group, topic, epoch, **SHARED) for epoch in (0, 1)]),
+            *shared(
+                address,
+                {
+                    each: [fetches(ask, group, topic, epoch, **SHARED) for epoch in (0, 1)]
+                    for each, group in groups.items()
+                },
+            ),
             *created(address, ask.name("made")),
         ]
 
@@ -157,16 +168,24 @@ def fetched(address: str, topic: str) -> Iterator[Reported]:
     yield Reported(len(second.responses), second.throttle_time_ms, used * 1000 / RATE - 10_000, slack)
 
 
-def shared(address: str, requests: list[ShareFetchRequest]) -> Iterator[Reported]:
-    """Of a share session, which ends with its connection."""
-    began = time.monotonic()
-    with closing(Connection(address, "sharing")) as connection:
-        first, second = (connection.ask(request, 2) for request in requests)
+def shared(address: str, asked: dict[str, list[ShareFetchRequest]]) -> list[Reported]:
+    """Of a share session, which ends with its connection; of the next client where the requests took so long that the first is forgotten:
+    Apache Kafka on a busy machine now and then answers at the end of ``max_wait_ms``.
+    """
+    for client_id, requests in asked.items():
+        began = time.monotonic()
+        with closing(Connection(address, client_id)) as connection:
+            first, second = (connection.ask(request, 2) for request in requests)
+        passed_s = time.monotonic() - began
+        if passed_s < WINDOWS_S:
+            break
     body = bytearray()
     first.encode(body, 2)
-    yield Reported(acquired(first), first.throttle_time_ms, 0, 0)
-    slack = min((time.monotonic() - began) * 1000, WINDOW_MS)
-    yield Reported(acquired(second), second.throttle_time_ms, 2 * (4 + len(body)) * 1000 / RATE - 10_000, slack)
+    used, slack = 2 * (4 + len(body)), min(passed_s * 1000, WINDOW_MS)
+    return [
+        Reported(acquired(first), first.throttle_time_ms, 0, 0),
+        Reported(acquired(second), second.throttle_time_ms, used * 1000 / RATE - 10_000, slack),
+    ]
 
 
 def acquired(answer: ShareFetchResponse) -> int:
