@@ -168,11 +168,11 @@ def fetched(address: str, topic: str) -> Iterator[Reported]:
     yield Reported(len(second.responses), second.throttle_time_ms, used * 1000 / RATE - 10_000, slack)
 
 
-def shared(address: str, asked: dict[str, list[ShareFetchRequest]]) -> list[Reported]:
+def shared(address: str, requests_of: dict[str, list[ShareFetchRequest]]) -> list[Reported]:
     """Of a share session, which ends with its connection; of the next client where the requests took so long that the first is forgotten:
     Apache Kafka on a busy machine now and then answers at the end of ``max_wait_ms``.
     """
-    for client_id, requests in asked.items():
+    for client_id, requests in requests_of.items():
         began = time.monotonic()
         with closing(Connection(address, client_id)) as connection:
             first, second = (connection.ask(request, 2) for request in requests)
