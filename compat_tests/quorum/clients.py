@@ -87,21 +87,3 @@ class Ledger:
 
     def _settle(self, error: KafkaError | None, message: object) -> None:
         self._refused.append(error) if error is not None else self._acknowledged.append(message.value())  # type: ignore[attr-defined]
-
-
-def returns(call: Callable[[], object], limit_s: float) -> bool:
-    """Whether a call returns within the limit; its error is raised here. One that does not is left to its thread."""
-    errors: list[Exception] = []
-
-    def run() -> None:
-        try:
-            call()
-        except Exception as error:  # noqa: BLE001 - raised below
-            errors.append(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(limit_s)
-    if errors:
-        raise errors[0]
-    return not thread.is_alive()

@@ -15,11 +15,11 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from compat_tests.conftest import takes_long
 from compat_tests.oracle.connection import Connection
-from compat_tests.quorum.clients import PATIENCE, PATIENCE_OF_READERS, Clients, Ledger, returns
+from compat_tests.quorum.clients import PATIENCE, PATIENCE_OF_READERS, Clients, Ledger
 from compat_tests.quorum.member import create, log_of
 from compat_tests.quorum.test_coordinators import GROUP, TRANSACTION, key_at, values
 from compat_tests.quorum.three import BROKERS, JAVA, OTHER, OURS, Nodes
-from pykbroker.tests.kit.running import until_in_thread
+from pykbroker.tests.kit.running import returns, until_in_thread
 from pykbroker.wire.messages.describe_transactions import DescribeTransactionsRequest
 
 #: What happens to each node in turn; with 3 each is killed, stopped and paused.

@@ -27,6 +27,11 @@ def begins_at(folder: Path) -> int:
     return min(int(each.stem) for each in (folder / "__cluster_metadata-0").glob("*.log"))
 
 
+def size(folder: Path) -> int:
+    """Bytes of a node's metadata log."""
+    return sum(each.stat().st_size for each in (folder / "__cluster_metadata-0").glob("*.log"))
+
+
 def snapshots(folder: Path) -> list[Path]:
     return [each for each in (folder / "__cluster_metadata-0").glob("*.checkpoint") if int(each.name.split("-")[0])]
 
@@ -68,11 +73,8 @@ def test_idle_for_longer_than_a_replica_may_lag(start: Callable[[ServerProcess],
         produce(java.bootstrap, topic, [b"before"])
     altered = "In-sync replicas of"
     count = ours.log_file.read_text().count(altered)
-    waited = (
-        ours.data_dir / "__cluster_metadata-0"
-    )  # the controllers append something twice a second, which ours copies
-    size = sum(each.stat().st_size for each in waited.glob("*.log"))
-    until_in_thread(lambda: sum(each.stat().st_size for each in waited.glob("*.log")) > size + 40 * 80)
+    end = size(ours.data_dir) + 40 * 80  # the controllers append something twice a second, which ours copies
+    until_in_thread(lambda: size(ours.data_dir) > end)
     for topic in topics:
         produce(java.bootstrap, topic, [b"after"])
         assert state(ours.bootstrap, topic)[1] == {1, 4}

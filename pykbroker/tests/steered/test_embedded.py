@@ -19,6 +19,7 @@ from pykbroker.client.connection import BrokerConnection
 from pykbroker.controller.config_alterations import Alteration, Change
 from pykbroker.metadata.image import BROKER_LOGGER_RESOURCE
 from pykbroker.testing import Kafka, KafkaCluster
+from pykbroker.tests.kit.running import returns
 from pykbroker.tests.steered.test_control import tell_blocking
 from pykbroker.wire.frames import FrameWriter
 from pykbroker.wire.headers import RequestHeader, encode_request_header
@@ -31,20 +32,7 @@ PATIENCE_S = 20
 
 def in_time(work: Callable[[], object]) -> None:
     """Do something that must come to an end."""
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            work()
-        except BaseException as error:  # noqa: BLE001 - raised below
-            errors.append(error)
-
-    running = threading.Thread(target=run, daemon=True)
-    running.start()
-    running.join(PATIENCE_S)
-    assert not running.is_alive(), "it did not come to an end"
-    for error in errors:
-        raise error
+    assert returns(work, PATIENCE_S), "it did not come to an end"
 
 
 def test_time_moves_after_a_reset_that_came_while_threads_worked() -> None:
