@@ -38,7 +38,7 @@ class Place(NamedTuple):
     node_id: int
     topic: str
     topic_id: bytes
-    index: int
+    partition: int
 
 
 class RemoteLetters:
@@ -55,7 +55,7 @@ class RemoteLetters:
         if not letters:
             return Deferred.completed(None)
         place = self._place
-        data = TopicProduceData(place.topic, place.topic_id, [PartitionProduceData(place.index, encoded(letters))])
+        data = TopicProduceData(place.topic, place.topic_id, [PartitionProduceData(place.partition, encoded(letters))])
         request = ProduceRequest(acks=_ALL, timeout_ms=_TIMEOUT_MS, topic_data=[data])
         return self._ask(request, _PRODUCE_SINCE).map(lambda answer: _checked(answer.responses[0].partition_responses))
 
@@ -65,7 +65,7 @@ class RemoteLetters:
         beginning = self._ask(
             ListOffsetsRequest(
                 _CONSUMER,
-                topics=[ListOffsetsTopic(place.topic, [ListOffsetsPartition(place.index, timestamp=since_ms)])],
+                topics=[ListOffsetsTopic(place.topic, [ListOffsetsPartition(place.partition, timestamp=since_ms)])],
             ),
             _LIST_OFFSETS_SINCE,
         )
@@ -76,7 +76,7 @@ class RemoteLetters:
             yield fetched.settled()
             data = _checked(fetched.value.responses[0].partitions)
             end = data.high_watermark if end is None else end
-            batches = fetched_batches(data.records or b"", _ANY_EPOCH, f"{place.topic}-{place.index}")
+            batches = fetched_batches(data.records or b"", _ANY_EPOCH, f"{place.topic}-{place.partition}")
             if not batches:
                 return
             for header, batch in batches:
@@ -86,7 +86,7 @@ class RemoteLetters:
 
     def _fetch(self, offset: int) -> FetchRequest:
         place = self._place
-        partition = FetchPartition(place.index, fetch_offset=offset, partition_max_bytes=_READ_BYTES)
+        partition = FetchPartition(place.partition, fetch_offset=offset, partition_max_bytes=_READ_BYTES)
         return FetchRequest(max_bytes=_READ_BYTES, topics=[FetchTopic(place.topic, place.topic_id, [partition])])
 
     def _ask(self, request: Message, since: int) -> Deferred[Any]:
