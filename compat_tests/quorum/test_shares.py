@@ -37,14 +37,14 @@ def test_a_share_group_over_both(
         "configs", *to, "--alter", "--group", group, "--add-config", "share.auto.offset.reset=earliest"
     )
     assert altered.status == 0, altered.text
-    for values in ([b"first", b"second"], [b"third"]):
-        produce(java.bootstrap, topic, values)
+    for some in ([b"first", b"second"], [b"third"]):
+        produce(java.bootstrap, topic, some)
         read = kafka_tools(
             "console-share-consumer",
             *(*to, "--topic", topic, "--group", group),
-            *("--max-messages", str(len(values)), "--timeout-ms", "60000"),
+            *("--max-messages", str(len(some)), "--timeout-ms", "60000"),
         )
-        assert [line.encode() for line in read.lines if line] == values, read.text
+        assert [line.encode() for line in read.lines if line] == some, read.text
 
     def starts_at() -> str:
         described = kafka_tools("share-groups", "--bootstrap-server", ours.bootstrap, "--describe", "--group", group)
