@@ -29,7 +29,6 @@ from compat_tests.quorum.node import log_bytes
 from compat_tests.quorum.three import BROKERS, JAVA, OTHER, OURS, Nodes
 from pykbroker.storage.log.fetched import fetched_batches
 from pykbroker.tests.kit.running import until_in_thread
-from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.internal.metadata import decode_metadata_record
 from pykbroker.wire.internal.partition_change_record import PartitionChangeRecord
 from pykbroker.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
@@ -190,16 +189,11 @@ def taken(bootstrap: str, topic: str) -> float:
         timeout_ms=30_000,
         topic_data=[TopicProduceData(topic, partition_data=[PartitionProduceData(0, batch)])],
     )
+    deadline = time.monotonic() + 60
     with closing(Connection(bootstrap, patience_s=60)) as connection:
-
-        def is_taken() -> bool:
-            (answer,) = connection.ask(request, 9).responses[0].partition_responses  # type: ignore[attr-defined]
-            is_over = bool(answer.error_code == ErrorCode.NONE)
-            if not is_over:
-                time.sleep(_BETWEEN_S)
-            return is_over
-
-        until_in_thread(is_taken)
+        while connection.ask(request, 9).responses[0].partition_responses[0].error_code:  # type: ignore[attr-defined]
+            assert time.monotonic() < deadline, "waited in vain"
+            time.sleep(_BETWEEN_S)
     return time.monotonic()
 
 

@@ -286,16 +286,16 @@ class Broker:
         leader = None if known is None else self._brokers.get(known.leader)
         return None if leader is None else leader.partition(topic, index)
 
-    def letters_elsewhere(self, topic: str, index: int) -> LetterPlace | None:
+    def remote_letters(self, topic: str, index: int) -> LetterPlace | None:
         """See ``ShareHost``."""
         peers, image = self._shared.letter_peers, self.metadata.image
         known = image.partition(topic, index)
         if peers is None or known is None or known.leader < 0 or known.leader in self._brokers:
             return None
-        from pykbroker.brokers.remote_letters import Place, RemoteLetters
+        from pykbroker.brokers.remote_letters import LetterLeader, RemoteLetters
 
         config = LogConfig.from_settings(self.config.effective_topic_settings(image.topic_config(topic)))
-        place = Place(known.leader, topic, image.topics[topic].id, index)
+        place = LetterLeader(known.leader, topic, image.topics[topic].id, index)
         return RemoteLetters(peers, place, self.runtime, config.most_batch_bytes)
 
     def absent(self, topic: str, index: int) -> ErrorCode:

@@ -32,7 +32,7 @@ _READ_BYTES: Final = 1024 * 1024
 _ANY_EPOCH: Final = 2**31 - 1
 
 
-class Place(NamedTuple):
+class LetterLeader(NamedTuple):
     """A partition and its leader."""
 
     node_id: int
@@ -44,7 +44,7 @@ class Place(NamedTuple):
 class RemoteLetters:
     """See the module, and ``LetterPlace``. A leader that does not answer is NETWORK_EXCEPTION."""
 
-    def __init__(self, peers: Peers, place: Place, runtime: Runtime, most_bytes: int) -> None:
+    def __init__(self, peers: Peers, place: LetterLeader, runtime: Runtime, most_bytes: int) -> None:
         self._peers = peers
         self._place = place
         self._runtime = runtime

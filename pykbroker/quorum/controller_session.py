@@ -85,7 +85,7 @@ class ControllerSession:
         self._offline: set[bytes] = set()
         #: Of the failed ones, those that the heartbeat on its way names, and those of which the controllers have heard.
         self._named: set[bytes] = set()
-        self._told: set[bytes] = set()
+        self._reported: set[bytes] = set()
         self._cordoned: Collection[bytes] = ()
         #: Whether the next heartbeat has something to say that the last one had not.
         self._has_news = False
@@ -114,11 +114,11 @@ class ControllerSession:
         new = set(directories) - self._offline
         if new:
             self._offline |= new
-            self._runtime.client_timers.after(self._untold_ms, partial(self._check_told, new))
+            self._runtime.client_timers.after(self._untold_ms, partial(self._check_reported, new))
         self._tell()
 
-    def _check_told(self, directories: set[bytes]) -> None:
-        if not self._ended and not directories <= self._told:
+    def _check_reported(self, directories: set[bytes]) -> None:
+        if not self._ended and not directories <= self._reported:
             self.give_up(_UNTOLD)
 
     def cordon(self, directories: Collection[bytes]) -> None:
@@ -195,7 +195,7 @@ class ControllerSession:
         before = self.lifecycle.state
         if not answer.error_code:
             self._pause_ms = _PAUSE_MS
-            self._told = self._named
+            self._reported = self._named
         content = HeartbeatAnswer(answer.error_code, answer.is_caught_up, answer.is_fenced, answer.should_shut_down)
         following = self.lifecycle.heartbeat_answered(content, self._now_ms())
         if self.lifecycle.state is not before:

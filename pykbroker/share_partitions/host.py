@@ -21,6 +21,6 @@ class ShareHost(CoordinationHost, Protocol):
         """A partition at the broker that leads it, which runs in this process; None if none does."""
         ...
 
-    def letters_elsewhere(self, topic: str, index: int, /) -> LetterPlace | None:
+    def remote_letters(self, topic: str, index: int, /) -> LetterPlace | None:
         """A partition for dead letters that a broker in another process leads; None if none does."""
         ...

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
             ...
 
         def since(self, since_ms: int, /) -> Iterator[list[Record] | Deferred[Any]]:
-            """The records from this time on, as ``records_between`` has them; raises KafkaError as that does, and with that of the leader."""
+            """The records from this time on, as ``records_between`` has them; fails as that does, and as the leader says."""
             ...
 
 

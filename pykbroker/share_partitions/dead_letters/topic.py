@@ -51,9 +51,9 @@ class DeadLetterTopics:
         """The partition for dead letters of the partitions ``index``, at its leader in this process; None if it has none here now."""
         return self._host.at_leader(name, self._index(name, index))
 
-    def find_elsewhere(self, name: str, index: int) -> LetterPlace | None:
+    def find_remote(self, name: str, index: int) -> LetterPlace | None:
         """The same at its leader in another process."""
-        return self._host.letters_elsewhere(name, self._index(name, index))
+        return self._host.remote_letters(name, self._index(name, index))
 
     def _index(self, name: str, index: int) -> int:
         topic = self._host.metadata.image.topics.get(name)

@@ -155,9 +155,9 @@ class DeadLetters:
                 if found in self._host.dormant.partitions:
                     yield self._host.dormant.open([found])
                 return LocalLetters(self._host.runtime, found)
-            elsewhere = self._topics.find_elsewhere(name, source.partition.index)
-            if elsewhere is not None:
-                return elsewhere
+            remote = self._topics.find_remote(name, source.partition.index)
+            if remote is not None:
+                return remote
         raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the dead-letter topic has no leader")
 
     def _look(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pykbroker.brokers.remote_letters import Place, RemoteLetters
+from pykbroker.brokers.remote_letters import LetterLeader, RemoteLetters
 from pykbroker.controller.topics import NewTopic
 from pykbroker.runtime.waits import Deferred
 from pykbroker.share_partitions.manager import SharePartitions
@@ -44,7 +44,7 @@ class Elsewhere(ShareCluster):
         self.broker.started_share_partitions = SharePartitions(Host(self))
 
     def place(self, topic: str, index: int = 0) -> RemoteLetters:
-        place = Place(LEADER, topic, self.image.topics[topic].id, index)
+        place = LetterLeader(LEADER, topic, self.image.topics[topic].id, index)
         return RemoteLetters(Peers(self), place, self.cluster.runtime, self.most_bytes)
 
     def ask_peer(self, request: Any, version: int) -> Deferred[Any]:
@@ -77,7 +77,7 @@ class Host:
     def at_leader(self, topic: str, index: int) -> None:
         return None
 
-    def letters_elsewhere(self, topic: str, index: int) -> RemoteLetters:
+    def remote_letters(self, topic: str, index: int) -> RemoteLetters:
         return self._world.place(topic, index)
 
     def __getattr__(self, name: str) -> Any:
