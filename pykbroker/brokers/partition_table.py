@@ -7,7 +7,7 @@ deletion is answered.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pykbroker.brokers.discarding import Discards
 from pykbroker.config.consistency import ALL_LOG_DIRS
@@ -16,7 +16,7 @@ from pykbroker.storage.log.config import LogConfig
 from pykbroker.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pykbroker.brokers.replica_manager import ReplicaManager
     from pykbroker.config.broker import BrokerConfig
@@ -82,6 +82,8 @@ class PartitionTable:
         #: What was made for the change that is to be published next.
         self._ready: _Ready | None = None
         self._discards = Discards(logs, runtime.slices)
+        #: The defaults of topics, the settings of a topic, and what its logs have by both.
+        self._last_config: tuple[Mapping[str, Any], dict[str, str], LogConfig] | None = None
         self._load(metadata.image)
         self._unsubscribe = metadata.subscribe(self._follow, self._make_ready)
 
@@ -124,8 +126,13 @@ class PartitionTable:
         )
 
     def _log_config(self, topic: str) -> LogConfig:
-        overrides = self._metadata.image.topic_config(topic)
-        return LogConfig.from_settings(self._config.effective_topic_settings(overrides))
+        """That of the topic before where the settings are the same: logs are opened by the thousand."""
+        overrides, defaults = self._metadata.image.topic_config(topic), self._config.topic_defaults()
+        last = self._last_config
+        if last is None or last[0] is not defaults or last[1] != overrides:
+            config = LogConfig.from_settings(self._config.effective_topic_settings(overrides))
+            last = self._last_config = defaults, dict(overrides), config
+        return last[2]
 
     def _load(self, image: MetadataImage) -> None:
         self._apply_broker_settings(image)
