@@ -1,4 +1,4 @@
-"""What the logs of a store's partitions have by the settings of their topics, and of the broker."""
+"""What logs have by the settings of their topics, and of the broker."""
 
 from __future__ import annotations
 
