@@ -49,6 +49,9 @@ _IDLE_MS = 50
 #: The first rest of a partition after an error, and how often it doubles.
 _FIRST_BACKOFF_MS, _MOST_DOUBLED = 20, 16
 
+#: The leader has given up the session, or a request of it has overtaken one that was given up here.
+_OF_THE_SESSION = (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+
 Key = tuple[bytes, int]
 
 
@@ -235,7 +238,7 @@ class ReplicaFetcher:
         assert isinstance(response, FetchResponse)
         if response.error_code:
             self._forget_session()
-            if response.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
+            if response.error_code in _OF_THE_SESSION:
                 return True
             self._rest()
             return False
