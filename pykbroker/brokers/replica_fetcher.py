@@ -49,6 +49,9 @@ _IDLE_MS = 50
 #: The first rest of a partition after an error, and how often it doubles.
 _FIRST_BACKOFF_MS, _MOST_DOUBLED = 20, 16
 
+#: The leader has given up the session, or a request of it has overtaken one that was given up here.
+_OF_THE_SESSION = (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+
 Key = tuple[bytes, int]
 
 
@@ -207,7 +210,7 @@ class ReplicaFetcher:
         assert isinstance(response, FetchResponse)
         if response.error_code:
             self._forget_session()
-            self._rest() if response.error_code != ErrorCode.FETCH_SESSION_ID_NOT_FOUND else self._fetch()
+            self._rest() if response.error_code not in _OF_THE_SESSION else self._fetch()
             return
         self._session_id = response.session_id
         self._next_epoch()

@@ -23,6 +23,7 @@ CONFIG = {
     "broker.heartbeat.interval.ms": 2000,
     "broker.session.timeout.ms": 9000,
     "initial.broker.registration.timeout.ms": 60_000,
+    "log.dir.failure.timeout.ms": 30_000,
 }
 ADDRESS = Address("c1", 9093)
 NODE = 4
@@ -182,6 +183,21 @@ def test_heartbeats_name_log_directories(quorum: OurQuorum) -> None:
     assert (brokers[NODE].cordoned_log_dirs, brokers[NODE].log_dirs) == ([], DIRECTORIES[1:])
     quorum.pass_ms(3000)
     assert quorum.asked[-1].offline_log_dirs == DIRECTORIES[:1]
+
+
+@pytest.mark.parametrize("silent_ms", [25_000, 35_000])
+def test_a_failed_directory_that_nobody_hears_of_ends_the_broker(quorum: OurQuorum, silent_ms: int) -> None:
+    broker = session(quorum)
+    broker.ready()
+    quorum.pass_ms(1000)
+    quorum.silent = True
+    broker.fail_directories(DIRECTORIES[:1])
+    quorum.pass_ms(silent_ms)
+    quorum.silent = False
+    quorum.pass_ms(10_000)
+    ended = silent_ms > 30_000
+    assert (broker.lifecycle.state is BrokerState.SHUTTING_DOWN) == ended
+    assert ("log.dir.failure.timeout.ms" in broker.lifecycle.reason) == ended
 
 
 def test_an_older_metadata_version_has_no_cordoned_directories(quorum: OurQuorum) -> None:
