@@ -115,6 +115,7 @@ class ReplicaManager:
             if self._epoch == epoch and self.registered:
                 partition.take_role()
             yield _WEIGHT
+        return None
 
     def _closed(self) -> list[Partition]:
         return [each for each in self._partitions.values() if each.opened_log is None and len(each.replicas) > 1]
