@@ -94,8 +94,7 @@ class Part:
 
     def interrupt(self) -> None:
         """Interrupt as Ctrl-C would: pytest then stops the brokers that it has started."""
-        if self.process is not None and self.running:
-            self.process.send_signal(signal.SIGINT)
+        self._signal(signal.SIGINT)
 
     def watch(self) -> None:
         """Interrupt a run in which no test has started or ended for STALLED_S, and abort it where that does not end it."""
@@ -107,8 +106,14 @@ class Part:
             test = self._seen.partition("\n")[2].strip() or "before its first test"
             self.stalled = f"{self.name} stalled and was interrupted: {test}"
             self.interrupt()
-        elif self.process is not None and self.running and stood > STALLED_S + ENDING_S:
-            self.process.send_signal(signal.SIGABRT)  # faulthandler writes what all threads wait for
+        elif stood > STALLED_S + ENDING_S:
+            self._signal(signal.SIGABRT)  # faulthandler writes what all threads wait for
+
+    def _signal(self, number: signal.Signals) -> None:
+        """Popen's own would first look whether the process has ended, and take its end from ``run``."""
+        if self.process is not None and self.running:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.process.pid, number)
 
     def progress(self) -> str:
         """Return progress as in ``storage: 120 of 900, 1 failed``."""

@@ -426,11 +426,9 @@ def test_a_broker_of_many_partitions_stops_and_starts_and_leads_again() -> None:
 
 @pytest.mark.deep
 def test_a_broker_with_many_copies_of_its_own_stops_and_starts() -> None:
-    """Its changes are planned in slices and seen some hundred at a time. What is left for a turn is 250 lines for each partition of the first
-    fetch of one that comes back, which is one request of a follower in Apache Kafka, too.
-    """
+    """Its changes are planned in slices and seen some hundred at a time, and what others fetch and ask for then is no more."""
     world = quiet(Counted(brokers=2, own_stores=True))
-    world.create(NewTopic("wide", 500, 2))
+    world.create(NewTopic("wide", 1500, 2))
     run(world, 200)
     begin(world)
     with world.turn():
@@ -442,10 +440,10 @@ def test_a_broker_with_many_copies_of_its_own_stops_and_starts() -> None:
     run(world, 60)
     with world.turn():
         started = world.lifecycle.start(2)
-    run(world, 100)
+    run(world, 200)
     assert started.done
     assert {len(each.isr) for each in world.image.topics["wide"].partitions.values()} == {2}
-    assert world.longest <= 1.4 * MOST
+    assert world.longest <= 3 * MOST
 
 
 def _led_by_second(world: Counted) -> list[int]:
