@@ -106,6 +106,7 @@ class MemoryPeers:
     def _send_back(
         self, sender: int, node_id: int, broker: Broker, answer: Deferred[Message], done: Deferred[Any]
     ) -> None:
+        answer.when_abandoned = None  # it is on its way, with news that the session counts as told
         arrive = partial(self._return, sender, node_id, broker, done, answer)
         self.carry(Passage(node_id, sender, done.error or done.result, arrive, partial(_lost, node_id, answer)))
 

@@ -128,6 +128,7 @@ class QuorumMember:
     def _leads(self, controller: Address) -> None:
         for each in self._to_controllers:
             each.leave_others(controller)
+        self._session.hasten()
 
     @cached_property
     def _security_to_controllers(self) -> Callable[[], ClientSecurity | None]:

@@ -87,7 +87,7 @@ class ControllerSession:
         self._named: set[bytes] = set()
         self._reported: set[bytes] = set()
         self._cordoned: Collection[bytes] = ()
-        #: Whether the next heartbeat has something to say that the last one had not.
+        #: Whether something has changed since the request that is under way was sent.
         self._has_news = False
         self._unsubscribe = observing.subscribe(self._follow)
 
@@ -100,12 +100,12 @@ class ControllerSession:
         del delta
         broker = image.brokers.get(self._node.node_id)
         if self.lifecycle.state is BrokerState.STARTING and broker is not None and broker.epoch == self.lifecycle.epoch:
-            self._hasten()
+            self.hasten()
 
     def ready(self) -> None:
         """The logs are recovered: be unfenced."""
         self.lifecycle.ready = True
-        self._hasten()
+        self.hasten()
 
     def fail_directories(self, directories: Iterable[bytes]) -> None:
         """Log directories have failed, for as long as the process runs: replicas of others lead what was led there (KIP-858). A broker that
@@ -115,7 +115,7 @@ class ControllerSession:
         if new:
             self._offline |= new
             self._runtime.client_timers.after(self._untold_ms, partial(self._check_reported, new))
-        self._tell()
+        self.hasten()
 
     def _check_reported(self, directories: set[bytes]) -> None:
         if not self._ended and not directories <= self._reported:
@@ -124,7 +124,7 @@ class ControllerSession:
     def cordon(self, directories: Collection[bytes]) -> None:
         """These log directories get no new replicas, and no others (KIP-1066)."""
         self._cordoned = directories
-        self._tell()
+        self.hasten()
 
     def give_up(self, why: str) -> None:
         """The broker cannot go on."""
@@ -137,7 +137,7 @@ class ControllerSession:
         following = self.lifecycle.begin_shutdown(self._now_ms() + self._session_ms)
         self._changed(self.lifecycle.state)
         if following is NextAsk.AT_ONCE:
-            self._hasten()
+            self.hasten()
 
     def end(self) -> None:
         """Ask nothing any more, without a word. Harmless when repeated."""
@@ -148,18 +148,16 @@ class ControllerSession:
     def _now_ms(self) -> float:
         return self._runtime.clock.monotonic() * 1000
 
-    def _hasten(self) -> None:
-        """Do not wait for the end of a pause; an answer under way is waited for."""
-        if self._pause is not None:
+    def hasten(self) -> None:
+        """Do not wait for the end of a pause, and make none after the answer that is under way."""
+        if self._pause is None:
+            self._has_news = True
+        else:
             self._pause.cancel()
             self._ask()
 
-    def _tell(self) -> None:
-        self._has_news = True
-        self._hasten()
-
     def _ask(self) -> None:
-        self._pause = None
+        self._pause, self._has_news = None, False
         if self._ended:
             return
         if self.lifecycle.is_registered:
@@ -206,7 +204,7 @@ class ControllerSession:
     def _go_on(self, following: NextAsk) -> None:
         if self._ended:
             return
-        if following is NextAsk.INTERVAL and self._has_news:
+        if self._has_news and following in (NextAsk.INTERVAL, NextAsk.BACK_OFF):
             following = NextAsk.AT_ONCE
         if following is NextAsk.BACK_OFF:
             self._rest(self._pause_ms)
@@ -242,7 +240,7 @@ class ControllerSession:
 
     def _heartbeat(self) -> BrokerHeartbeatRequest:
         lifecycle, image = self.lifecycle, self._observing.image
-        self._has_news, self._named = False, set(self._offline)
+        self._named = set(self._offline)
         knows_cordons = (
             lifecycle.state is not BrokerState.STARTING and image.features.get(METADATA_VERSION, 0) >= CORDONED_SINCE
         )
