@@ -1,8 +1,8 @@
 """Prints the longest turns of the event loop when much work becomes due at once: ``python -m scripts.longest_turns``.
 
 Each case runs in a broker of its own on a real disk. Printed are the longest turn in milliseconds while the work was
-done, as ``runtime/turns.py`` measures it, and the duration of the whole work; with ``--whole`` nothing is sliced. No
-test uses the numbers, which depend on the machine.
+done, as ``runtime/turns.py`` measures it, and the duration of the whole work; with ``--whole`` nothing is sliced. Garbage is
+collected as in a broker's process, which here is the client's, too. No test uses the numbers, which depend on the machine.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from pykbroker.metadata.image import Endpoint
 from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from pykbroker.network.server import Server
 from pykbroker.network.sockets import Bind
+from pykbroker.process import garbage
 from pykbroker.runtime.clock import SystemClock
 from pykbroker.runtime.waits import Deferred, as_wait
 from pykbroker.security.context import RequestContext
@@ -82,6 +83,7 @@ class Bench:
         self.server.take_up(self.cluster)
         await self.server.start_serving()
         await self.ended(self.cluster.auto_creation.create([CONSUMER_OFFSETS, TRANSACTION_STATE]))
+        garbage.is_ready()
 
     async def stop(self) -> None:
         await self.server.close()

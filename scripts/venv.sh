@@ -5,9 +5,14 @@
 
 project=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
-if [ -z "${PYTHON:-}" ]; then
-    for PYTHON in python3 python3.13 python3.12 python3.11 none; do
-        "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break
+is_new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; }
+
+if [ -n "${PYTHON:-}" ] && ! is_new_enough "$PYTHON"; then
+    echo "PYTHON names $PYTHON, which is no command that runs Python 3.11 or later." >&2
+    exit 1
+elif [ -z "${PYTHON:-}" ]; then
+    for PYTHON in python3 python3.14 python3.13 python3.12 python3.11 none; do
+        is_new_enough "$PYTHON" && break
     done
 fi
 if [ "$PYTHON" = none ]; then

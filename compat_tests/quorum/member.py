@@ -88,9 +88,9 @@ class Member(Pykbroker):
         format_new(BrokerConfig(settings), cluster_id)
 
 
-def create(bootstrap: str, replicas: Sequence[int], **configs: str) -> str:
+def create(bootstrap: str, replicas: Sequence[int], *, prefix: str = "t-", **configs: str) -> str:
     """A topic of one partition with these replicas, once the controller finds their brokers unfenced; its name."""
-    topic = f"t-{uuid.uuid4()}"
+    topic = f"{prefix}{uuid.uuid4()}"
     settings = [CreatableTopicConfig(name.replace("_", "."), value) for name, value in configs.items()]
     assignment = CreatableReplicaAssignment(0, list(replicas))
     request = CreateTopicsRequest([CreatableTopic(topic, -1, -1, [assignment], settings)], 60_000)

@@ -33,6 +33,7 @@ CONFIG = MappingProxyType(
         "controller.quorum.retry.backoff.ms": 20,
         "broker.heartbeat.interval.ms": 500,
         "broker.session.timeout.ms": 3000,
+        "log.dir.failure.timeout.ms": 30_000,
     }
 )
 #: A guard against waiting for ever.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
@@ -11,8 +12,8 @@ from compat_tests.conftest import takes_long
 from compat_tests.harness.apache import ApacheKafka
 from compat_tests.harness.kafka_tools import KafkaTools
 from compat_tests.oracle.connection import Connection
-from compat_tests.quorum.member import Member, create, produce
-from compat_tests.quorum.test_coordinators import GROUP, coordinator
+from compat_tests.quorum.member import Member, consume, create, produce
+from compat_tests.quorum.test_coordinators import GROUP, coordinator, values
 from pykbroker.tests.kit.running import until_in_thread
 from pykbroker.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from pykbroker.wire.primitives import uuid_to_str
@@ -36,14 +37,14 @@ def test_a_share_group_over_both(
         "configs", *to, "--alter", "--group", group, "--add-config", "share.auto.offset.reset=earliest"
     )
     assert altered.status == 0, altered.text
-    for values in ([b"first", b"second"], [b"third"]):
-        produce(java.bootstrap, topic, values)
+    for some in ([b"first", b"second"], [b"third"]):
+        produce(java.bootstrap, topic, some)
         read = kafka_tools(
             "console-share-consumer",
             *(*to, "--topic", topic, "--group", group),
-            *("--max-messages", str(len(values)), "--timeout-ms", "60000"),
+            *("--max-messages", str(len(some)), "--timeout-ms", "60000"),
         )
-        assert [line.encode() for line in read.lines if line] == values, read.text
+        assert [line.encode() for line in read.lines if line] == some, read.text
 
     def starts_at() -> str:
         described = kafka_tools("share-groups", "--bootstrap-server", ours.bootstrap, "--describe", "--group", group)
@@ -53,6 +54,52 @@ def test_a_share_group_over_both(
     until_in_thread(
         lambda: starts_at() in ("2", "3")
     )  # Apache Kafka writes where it starts with the next acknowledgement
+
+
+@pytest.fixture(scope="module")
+def other(java: ApacheKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Member]:
+    """Another broker of ours there."""
+    member = Member(tmp_path_factory.mktemp("other"), java, 5)
+    member.start()
+    yield member
+    member.stop()
+
+
+@pytest.mark.parametrize(("leads", "has_letters"), [(4, 1), (1, 4), pytest.param(4, 5, marks=takes_long)])
+def test_dead_letters_go_to_a_leader_elsewhere(
+    leads: int,
+    has_letters: int,
+    java: ApacheKafka,
+    ours: Member,
+    kafka_tools: KafkaTools,
+    request: pytest.FixtureRequest,
+) -> None:
+    """What a member rejects where one broker leads is in the partition that another one leads, once, and is given up."""
+    if has_letters == 5:
+        request.getfixturevalue("other")
+    topic = create(java.bootstrap, [leads])
+    letters = create(java.bootstrap, [has_letters], prefix="dlq.", errors_deadletterqueue_group_enable="true")
+    group = f"g-{uuid.uuid4()}"
+    to = ("--bootstrap-server", java.bootstrap)
+    settings = [
+        "share.auto.offset.reset=earliest",
+        f"errors.deadletterqueue.topic.name={letters}",
+        "errors.deadletterqueue.copy.record.enable=true",
+    ]
+    altered = kafka_tools("configs", *to, "--alter", "--group", group, "--add-config", ",".join(settings))
+    assert altered.status == 0, altered.text
+    produce(java.bootstrap, topic, [b"first", b"second"])
+    read = kafka_tools(
+        "console-share-consumer",
+        *(*to, "--topic", topic, "--group", group, "--reject"),
+        *("--max-messages", "2", "--timeout-ms", "60000"),
+    )
+    assert [line for line in read.lines if line] == ["first", "second"], read.text
+    consume(ours.bootstrap, letters, 2)
+    assert sorted(values(ours.bootstrap, [letters], "read_committed")[letters]) == [b"first", b"second"]
+    with closing(Connection(java.bootstrap, patience_s=60)) as connection:
+        (found,) = connection.ask(MetadataRequest([MetadataRequestTopic(name=letters)]), 12).topics  # type: ignore[attr-defined]
+    assert found.partitions[0].leader_id == has_letters
 
 
 def group_at(bootstrap: str, topic_id: str, node: int) -> str:

@@ -1,21 +1,18 @@
-"""A seed is the same life on every Python from 3.12 on that there is: on the path, in pyenv, or named by PYKBROKER_PYTHONS, as ``PATH`` names
-folders.
-"""
+"""A seed is the same life on every Python from 3.12 on that ``scripts.pythons`` finds."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 from scripts.jars import ROOT
+from scripts.pythons import there
 
 #: Until 3.11 asyncio.wait_for makes a task of what it waits for, which takes other turns.
 MINORS = range(12, 20)
@@ -24,25 +21,6 @@ PACKAGES = (
     *("aiokafka", "async-timeout", "packaging", "typing-extensions"),
     *("crc32c", "cramjam", "lz4", "xxhash", "zstandard", "google-re2", "time-machine", "uvloop"),
 )
-
-
-def candidates(minor: int) -> Iterator[str]:
-    """The commands that may be that Python."""
-    yield from filter(None, os.environ.get("PYKBROKER_PYTHONS", "").split(os.pathsep))
-    if sys.version_info[:2] == (3, minor):
-        yield sys.executable
-    if found := shutil.which(f"python3.{minor}"):
-        yield found
-    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    yield from map(str, sorted(pyenv.glob(f"versions/3.{minor}.*/bin/python")))
-
-
-def is_python(command: str, minor: int) -> bool:
-    """Whether a command is that Python: one of pyenv's may say that there is none."""
-    done = subprocess.run(
-        [command, "-c", "import sys; print(sys.version_info[:2])"], capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip() == f"(3, {minor})"
 
 
 def packages(minor: int) -> Path:
@@ -79,11 +57,7 @@ def hashes(command: str, minor: int) -> dict[str, str]:
 
 
 def test_a_seed_is_the_same_life_on_each_python() -> None:
-    found = {
-        minor: command
-        for minor in MINORS
-        if (command := next((each for each in candidates(minor) if is_python(each, minor)), None))
-    }
+    found = there(MINORS)
     if len(found) < 2:
         pytest.skip(f"there is no second Python from 3.12 on: {found}")
     lived = {minor: hashes(command, minor) for minor, command in found.items()}

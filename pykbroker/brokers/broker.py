@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pykbroker.config.java_classes import RACK_AWARE
 from pykbroker.coordination.coordinators import GROUPS, SHARES, TRANSACTIONS, Coordinators
+from pykbroker.storage.log.config import LogConfig
 from pykbroker.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.security.context import RequestContext
     from pykbroker.security.delegation_tokens import TokenSecrets
+    from pykbroker.share_partitions.dead_letters.places import LetterPlace
     from pykbroker.share_partitions.manager import SharePartitions
     from pykbroker.telemetry.manager import ClientTelemetry
 
@@ -74,8 +76,10 @@ class SharedByBrokers:
     brokers: Mapping[int, Broker]
     #: The controller as a client asks it by way of a broker; None if the broker may do it, as the controller is in its process.
     on_behalf: Callable[[RequestContext], ControllerPort] | None = None
-    #: The way to brokers in other processes for what is no replication; None if there are none.
+    #: The way to brokers in other processes for what is no replication, and that for dead letters, which may wait for followers there; None
+    #: if there are none.
     peers: Peers | None = None
+    letter_peers: Peers | None = None
 
 
 class Broker:
@@ -281,6 +285,18 @@ class Broker:
         known = self.metadata.image.partition(topic, index)
         leader = None if known is None else self._brokers.get(known.leader)
         return None if leader is None else leader.partition(topic, index)
+
+    def remote_letters(self, topic: str, index: int) -> LetterPlace | None:
+        """See ``ShareHost``."""
+        peers, image = self._shared.letter_peers, self.metadata.image
+        known = image.partition(topic, index)
+        if peers is None or known is None or known.leader < 0 or known.leader in self._brokers:
+            return None
+        from pykbroker.brokers.remote_letters import LetterLeader, RemoteLetters
+
+        config = LogConfig.from_settings(self.config.effective_topic_settings(image.topic_config(topic)))
+        place = LetterLeader(known.leader, topic, image.topics[topic].id, index)
+        return RemoteLetters(peers, place, self.runtime, config.most_batch_bytes)
 
     def absent(self, topic: str, index: int) -> ErrorCode:
         """Why a partition is not here: it belongs to other brokers, or it does not exist."""

@@ -1,4 +1,6 @@
-"""Log lines about changes of the metadata: one line per kind of change, whatever its size."""
+"""Log lines about changes of the metadata: one line per kind of change, whatever its size; of some hundred partitions that change, one for
+each part that is published.
+"""
 
 from __future__ import annotations
 

@@ -86,6 +86,7 @@ class Governing(NamedTuple):
     #: See ``SharedByBrokers``.
     on_behalf: Callable[[RequestContext], ControllerPort] | None = None
     peers: Peers | None = None
+    letter_peers: Peers | None = None
 
 
 class Cluster:
@@ -138,6 +139,7 @@ class Cluster:
             brokers=self.brokers,
             on_behalf=governing.on_behalf,
             peers=governing.peers,
+            letter_peers=governing.letter_peers,
         )
 
     @cached_property

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from pykbroker.replication.altering import RETRY_MS, Altering, AlterRequest
+from pykbroker.replication.altering import Altering, AlterRequest
 from pykbroker.runtime.waits import Deferred, attempt
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.assign_replicas_to_dirs import (
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 AssignReplicasToDirs = Callable[[AssignReplicasToDirsRequest], Deferred[AssignReplicasToDirsResponse]]
+#: The most replicas of a request: controllers refuse changes of too many records.
+_MOST = 2250
+#: The pause before what was refused as a whole, or not answered, goes again; it doubles up to the longest.
+_FIRST_PAUSE_MS, _LONGEST_PAUSE_MS = 100, 10_000
 #: A partition, by the id of its topic.
 Replica = tuple[bytes, int]
 
@@ -38,7 +42,8 @@ class DirectoryAssignments:
         self._epoch = epoch
         self._runtime = runtime
         self._assign = assign
-        self._wanted: Altering[Replica, bytes] = Altering()
+        self._wanted: Altering[Replica, bytes] = Altering(_MOST)
+        self._pause_ms = _FIRST_PAUSE_MS
         self._ended = False
 
     def want(self, topic_id: bytes, index: int, directory: bytes) -> None:
@@ -58,6 +63,7 @@ class DirectoryAssignments:
 
     def _answered(self, request: AlterRequest[Replica, bytes], done: Deferred[AssignReplicasToDirsResponse]) -> None:
         if done.error is None and not done.value.error_code:
+            self._pause_ms = _FIRST_PAUSE_MS
             answered = self._wanted.answered(request.number, _codes(done.value))
             for (topic_id, index), _, code in answered:
                 if code:
@@ -70,7 +76,8 @@ class DirectoryAssignments:
         if done.error is not None and not isinstance(done.error, KafkaError):
             log.error("AssignReplicasToDirs failed", exc_info=done.error)
         self._wanted.failed(request.number)
-        self._runtime.timers.after(RETRY_MS, self._send)
+        self._runtime.timers.after(self._pause_ms, self._send)
+        self._pause_ms = min(2 * self._pause_ms, _LONGEST_PAUSE_MS)
 
 
 def _codes(response: AssignReplicasToDirsResponse) -> dict[Replica, int]:

@@ -93,10 +93,9 @@ class MemoryPeers:
             _lost(node_id, answer)
             return
         handler = self._handler_of(request.API_KEY)
-        dormant = broker.dormant
-        closed = {each for each in handler.logs_of(broker, version, request) if each in dormant.partitions}
+        closed = broker.dormant.closed(handler.logs_of(broker, version, request))
         if closed:
-            opened = dormant.open(closed)
+            opened = broker.dormant.open(closed)
             opened.settled().map(lambda _: self._deliver(sender, node_id, request, version, answer)).or_log("opening")
             return
         ctx = RequestContext(request.API_KEY, version, 0, f"broker-{sender}", "", _LISTENER, _PRINCIPAL)
@@ -107,6 +106,7 @@ class MemoryPeers:
     def _send_back(
         self, sender: int, node_id: int, broker: Broker, answer: Deferred[Message], done: Deferred[Any]
     ) -> None:
+        answer.when_abandoned = None  # it is on its way, with news that the session counts as told
         arrive = partial(self._return, sender, node_id, broker, done, answer)
         self.carry(Passage(node_id, sender, done.error or done.result, arrive, partial(_lost, node_id, answer)))
 

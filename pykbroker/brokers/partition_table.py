@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pykbroker.brokers.discarding import Discards
+from pykbroker.brokers.log_configs import LogConfigs
 from pykbroker.config.consistency import ALL_LOG_DIRS
 from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
-from pykbroker.storage.log.config import LogConfig
 from pykbroker.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pykbroker.runtime.runtime import Runtime
     from pykbroker.runtime.slices import Steps
     from pykbroker.storage.directories.manager import LogManager
+    from pykbroker.storage.log.config import LogConfig
     from pykbroker.storage.log.log import Log
 
 #: The weight of applying settings to a topic, and to each of its partitions (``runtime/slices.py``).
@@ -78,6 +79,7 @@ class PartitionTable:
         self._config = config
         self._logs = logs
         self._metadata = metadata
+        self._log_configs = LogConfigs(config, metadata)
         self._node_id = node_id
         #: What was made for the change that is to be published next.
         self._ready: _Ready | None = None
@@ -119,13 +121,9 @@ class PartitionTable:
             partition.topic,
             partition.topic_id,
             partition.index,
-            self._log_config(partition.topic),
+            self._log_configs.of(partition.topic),
             has_other_replicas=len(partition.replicas) > 1,
         )
-
-    def _log_config(self, topic: str) -> LogConfig:
-        overrides = self._metadata.image.topic_config(topic)
-        return LogConfig.from_settings(self._config.effective_topic_settings(overrides))
 
     def _load(self, image: MetadataImage) -> None:
         self._apply_broker_settings(image)
@@ -152,7 +150,7 @@ class PartitionTable:
 
     def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
         for topic in delta.deleted_topics:
-            config = self._log_config(topic.name)
+            config = self._log_configs.of(topic.name)
             for index in range(len(topic.partitions)):
                 self._remove(topic.name, topic.id, index, config)
         self._discards.begin()
@@ -165,7 +163,7 @@ class PartitionTable:
             partition = self.by_id.get((change.topic.id, change.after.index))
             if partition is not None and not self._is_here(change.after):  # reassigned to others
                 self._remove(
-                    change.topic.name, change.topic.id, change.after.index, self._log_config(change.topic.name)
+                    change.topic.name, change.topic.id, change.after.index, self._log_configs.of(change.topic.name)
                 )
             elif partition is not None:
                 partition.apply(change.after)
@@ -248,7 +246,7 @@ class PartitionTable:
         """Apply changed settings to a topic, as they are when its slices come, or to nothing if it is deleted before."""
         begin = 0
         while (image := self._metadata.image.topic(topic)) is not None and begin < len(image.partitions):
-            config = self._log_config(topic)
+            config = self._log_configs.of(topic)
             end = min(begin + _AT_ONCE, len(image.partitions))
             for index in range(begin, end):
                 partition = self.by_name.get((topic, index))

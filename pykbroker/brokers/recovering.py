@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pykbroker.brokers.log_configs import LogConfigs
 from pykbroker.runtime.waits import Deferred, attempt
 from pykbroker.storage.directories.manager import LogToRecover
-from pykbroker.storage.log.config import LogConfig
 
 if TYPE_CHECKING:
     from pykbroker.config.broker import BrokerConfig
@@ -25,13 +25,13 @@ def recover_in_thread(
     Raises KafkaError KAFKA_STORAGE_ERROR or OSError if the log directories cannot be read.
     """
     logs.try_again()
-    known = _replicas(metadata.image, node_id)
+    known, configs = _replicas(metadata.image, node_id), LogConfigs(config, metadata)
     logs.directories.put_strays_aside(dict(known))
     wanted = [
         LogToRecover(
             key,
             known[key],
-            LogConfig.from_settings(config.effective_topic_settings(metadata.image.topic_config(key[0]))),
+            configs.of(key[0]),
             has_other_replicas=len(metadata.image.topics[key[0]].partitions[key[1]].replicas) > 1,
         )
         for key in logs.unopened(known)

@@ -49,6 +49,9 @@ _IDLE_MS = 50
 #: The first rest of a partition after an error, and how often it doubles.
 _FIRST_BACKOFF_MS, _MOST_DOUBLED = 20, 16
 
+#: The leader has given up the session, or a request of it has overtaken one that was given up here.
+_OF_THE_SESSION = (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+
 Key = tuple[bytes, int]
 
 
@@ -85,6 +88,12 @@ class ReplicaFetcher:
         self._response_bytes: int = config["replica.fetch.response.max.bytes"]
         self._backoff_ms: int = config["replica.fetch.backoff.ms"]
         self._followed: dict[Key, FollowedPartition] = {}
+        #: Where they are fetched: all but those that rest, or whose logs are changed, or that are held back.
+        self._places: dict[Key, FetchPlace] = {}
+        #: Those that may be elsewhere since: a fetch looks at no others, of which there may be thousands.
+        self._stirred: dict[Key, None] = {}
+        #: Whether replication was above its limit.
+        self._was_above = False
         #: What the session at the leader has of each partition.
         self._named: dict[Key, tuple[FetchPlace, int]] = {}
         self._session_id, self._session_epoch = 0, _NEW_SESSION
@@ -102,6 +111,7 @@ class ReplicaFetcher:
         waits for it.
         """
         self._followed[followed.key] = followed
+        self._stirred[followed.key] = None
         self._give_up_waiting()
         if followed.begin is not None:
             self._carry_out(followed, followed.begin)
@@ -109,7 +119,8 @@ class ReplicaFetcher:
 
     def remove(self, key: Key) -> None:
         """Fetch this partition no more."""
-        self._followed.pop(key, None)
+        if self._followed.pop(key, None) is not None:
+            self._stirred[key] = None
 
     def end(self) -> None:
         """Fetch nothing any more; an answer under way is ignored."""
@@ -118,8 +129,8 @@ class ReplicaFetcher:
 
     def _give_up_waiting(self) -> None:
         pending = self._pending
-        if pending is None or pending.when_abandoned is None:
-            return  # none, or not there yet, or already answered
+        if pending is None or pending.done or pending.when_abandoned is None:
+            return  # none, or already answered, or not there yet
         pending.abandon()
         self._pending = None
         if self._session_id:
@@ -134,35 +145,53 @@ class ReplicaFetcher:
         if self._pending is not None or self._resting or self._ended:
             return
         now_ms = self._now_ms()
-        above = self._quota.is_exceeded(now_ms)
-        places, held_back = {}, False
-        for key, followed in self._followed.items():
-            place = None if followed.resting else followed.machine.place
-            if place is None:
-                continue
-            partition = followed.partition
-            if above and not followed.in_sync and self._quota.is_throttled(partition.topic, partition.index):
-                held_back = True
-            else:
-                places[key] = place
-        if not places:
+        held_back = self._look_at_places(above=self._quota.is_exceeded(now_ms))
+        if not self._places:
             if held_back:
                 self._rest()
             return
         self._sent_ms = now_ms
-        pending = self._pending = attempt(self._peers.ask, self.leader, self._request(places), FETCH_VERSION)
-        pending.fold(partial(self._answered, places)).or_log("fetching from broker %d", self.leader)
+        pending = self._pending = attempt(self._peers.ask, self.leader, self._request(), FETCH_VERSION)
+        pending.fold(self._answered).or_log("fetching from broker %d", self.leader)
 
-    def _request(self, places: dict[Key, FetchPlace]) -> FetchRequest:
-        """The next request of the session: what is new in it, and what has left it."""
-        known = {} if self._session_epoch == _NEW_SESSION else self._named
+    def _look_at_places(self, *, above: bool) -> bool:
+        """Find where what has stirred is fetched now, or all if replication is, or was, ``above`` its limit; whether any is held back."""
+        if above or self._was_above:
+            self._stirred.update(dict.fromkeys(self._followed))
+        self._was_above = above
+        held_back = False
+        for key in self._stirred:
+            followed = self._followed.get(key)
+            place = None if followed is None or followed.resting else followed.machine.place
+            if followed is not None and place is not None and above and not followed.in_sync:
+                partition = followed.partition
+                if self._quota.is_throttled(partition.topic, partition.index):
+                    place, held_back = None, True
+            if place is None:
+                self._places.pop(key, None)
+            else:
+                self._places[key] = place
+        return held_back
+
+    def _request(self) -> FetchRequest:
+        """The next request of the session: what is new in it, and what has left it. A log start that moves by itself is told with the next
+        change of its partition.
+        """
+        asked, self._stirred = self._stirred, {}
+        if self._session_epoch == _NEW_SESSION:
+            asked = dict.fromkeys(self._places)
         topics: dict[bytes, FetchTopic] = {}
-        named: dict[Key, tuple[FetchPlace, int]] = {}
-        for (topic_id, index), place in places.items():
-            log_start = self._followed[topic_id, index].partition.log.log_start_offset
-            named[topic_id, index] = place, log_start
-            if known.get((topic_id, index)) == (place, log_start):
+        forgotten: dict[bytes, ForgottenTopic] = {}
+        for topic_id, index in asked:
+            place = self._places.get((topic_id, index))
+            if place is None:
+                if self._named.pop((topic_id, index), None) is not None:
+                    forgotten.setdefault(topic_id, ForgottenTopic(topic_id=topic_id)).partitions.append(index)
                 continue
+            log_start = self._followed[topic_id, index].partition.log.log_start_offset
+            if self._named.get((topic_id, index)) == (place, log_start):
+                continue
+            self._named[topic_id, index] = place, log_start
             topic = topics.get(topic_id)
             if topic is None:
                 topic = topics[topic_id] = FetchTopic(topic_id=topic_id)
@@ -176,10 +205,6 @@ class ReplicaFetcher:
                     partition_max_bytes=self._partition_bytes,
                 )
             )
-        forgotten: dict[bytes, ForgottenTopic] = {}
-        for topic_id, index in known.keys() - places.keys():
-            forgotten.setdefault(topic_id, ForgottenTopic(topic_id=topic_id)).partitions.append(index)
-        self._named = named
         return FetchRequest(
             replica_state=self._replica,
             max_wait_ms=self._wait_ms,
@@ -191,39 +216,47 @@ class ReplicaFetcher:
             forgotten_topics_data=list(forgotten.values()),
         )
 
-    def _answered(self, places: dict[Key, FetchPlace], done: Deferred[Message]) -> None:
+    def _answered(self, done: Deferred[Message]) -> None:
         if self._pending is not done:
             return  # it was given up
-        self._pending = None
-        if self._ended:
-            return
+        try:
+            goes_on = not self._ended and self._apply_all(done)
+        finally:
+            self._pending = None  # before, no fetch leaves: what is applied is compared with the places of this one
+        if goes_on:
+            self._fetch()
+
+    def _apply_all(self, done: Deferred[Message]) -> bool:
+        """Do what an answer says; whether to fetch again now."""
         if done.error is not None:
             self._forget_session()
             if not isinstance(done.error, KafkaError):
                 log.error("Fetching from broker %d failed", self.leader, exc_info=done.error)
             self._rest()
-            return
+            return False
         response = done.value
         assert isinstance(response, FetchResponse)
         if response.error_code:
             self._forget_session()
-            self._rest() if response.error_code != ErrorCode.FETCH_SESSION_ID_NOT_FOUND else self._fetch()
-            return
+            if response.error_code in _OF_THE_SESSION:
+                return True
+            self._rest()
+            return False
         self._session_id = response.session_id
         self._next_epoch()
         if not response.session_id:
             self._forget_session()
         news = [
-            self._apply((topic.topic_id, data.partition_index), places, data)
+            self._apply((topic.topic_id, data.partition_index), data)
             for topic in response.responses
             for data in topic.partitions
         ]
         self._idle = 0 if any(news) or self._now_ms() - self._sent_ms >= _IDLE_MS else self._idle + 1
-        if self._idle >= _MOST_IDLE:
-            self._idle = 0
-            self._rest(_IDLE_MS)
-        else:
-            self._fetch()
+        if self._idle < _MOST_IDLE:
+            return True
+        self._idle = 0
+        self._rest(_IDLE_MS)
+        return False
 
     def _next_epoch(self) -> None:
         self._session_epoch = 1 if self._session_epoch == 0x7FFFFFFF else self._session_epoch + 1
@@ -249,11 +282,12 @@ class ReplicaFetcher:
 
     # -- one partition ------------------------------------------------------------------------------------------------
 
-    def _apply(self, key: Key, places: dict[Key, FetchPlace], data: PartitionData) -> bool:
+    def _apply(self, key: Key, data: PartitionData) -> bool:
         """Do what an answer says of a partition; whether that changes anything."""
-        followed, origin = self._followed.get(key), places.get(key)
+        followed, origin = self._followed.get(key), self._places.get(key)
         if followed is None or origin is None:
             return False
+        self._stirred[key] = None
         diverging = data.diverging_epoch
         ends = None if diverging is None or diverging.epoch < 0 else (diverging.epoch, diverging.end_offset)
         decision = followed.machine.answered(origin, data.error_code, ends)
@@ -297,6 +331,7 @@ class ReplicaFetcher:
         """A full disk may have room later: then the checkpoints are written, before which nothing is appended."""
         if done.error is None:
             followed.machine.moved()
+            self._stirred[followed.key] = None
             self._fetch()
         elif isinstance(done.error, KafkaError) and not followed.log.directory.offline:
             log.error("%r cannot be truncated yet: %s", followed.partition, done.error)
@@ -310,9 +345,11 @@ class ReplicaFetcher:
         hear of that later than this broker. Apache Kafka rests as long each time.
         """
         pause_ms = min(_FIRST_BACKOFF_MS << min(followed.rest(), _MOST_DOUBLED), self._backoff_ms)
+        self._stirred[followed.key] = None
 
         def over() -> None:
             followed.resting = False
+            self._stirred[followed.key] = None
             self._fetch()
 
         self._runtime.client_timers.after(pause_ms, over)
@@ -323,6 +360,7 @@ class ReplicaFetcher:
 
         def known(done: Deferred[list[int]]) -> None:
             followed.resting = False
+            self._stirred[followed.key] = None
             if done.error is not None:
                 self._rest_of(followed)
                 return

@@ -18,7 +18,7 @@ from pykbroker.metadata.image import NO_LEADER
 from pykbroker.partitions.following import FollowedPartition
 from pykbroker.replication.altering import RETRY_MS, Altering, AlterRequest
 from pykbroker.replication.isr import CommittedIsr, ProposedIsr
-from pykbroker.runtime.waits import Deferred, attempt
+from pykbroker.runtime.waits import Deferred, as_wait, attempt, gather
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.messages.alter_partition import (
     AlterPartitionRequest,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pykbroker.partitions.dormant_logs import DormantLogs
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.runtime import Runtime
-    from pykbroker.runtime.slices import Steps
+    from pykbroker.runtime.slices import Steps, Work
     from pykbroker.storage.directories.manager import LogManager
     from pykbroker.storage.log.log import Log
 
@@ -92,19 +92,30 @@ class ReplicaManager:
     def begin(
         self, partitions: Mapping[tuple[str, int], Partition], dormant: DormantLogs, epoch: int
     ) -> Deferred[None]:
-        """The broker is registered with ``epoch``: its replicas lead and follow from now on. Logs are opened for that, some in a turn;
-        the wait is over when all are. Of a broker that is registered anew while it runs all begins again: leaders believe no fetch of an
-        earlier epoch.
+        """The broker is registered with ``epoch``: its replicas lead and follow from now on. Logs are opened for that, and followers begin,
+        some in a turn; the wait is over when all have. Of a broker that is registered anew while it runs all begins again: leaders believe no
+        fetch of an earlier epoch.
         """
         if self.registered:
             self.end()
         self._partitions, self._epoch, self.registered = partitions, epoch, True
         self._assignments = DirectoryAssignments(self.node_id, epoch, self._runtime, self._assign_replicas_to_dirs)
         self._runtime.timers.after(self._round_ms, partial(self._look_for_lag, dormant, epoch))
-        opened = [each for each in partitions.values() if each.opened_log is not None]
-        for partition in opened:
-            partition.take_role()
-        return dormant.open(self._closed())
+        following = []
+        for partition in [each for each in partitions.values() if each.opened_log is not None]:
+            if partition.leader == self.node_id:
+                partition.take_role()  # before a client comes: until then an append would wait for nobody
+            else:
+                following.append(partition)
+        begun = as_wait(self._runtime.slices.run(self._follow_all(following, epoch)))
+        return gather([begun, dormant.open(self._closed())]).map(lambda _: None)
+
+    def _follow_all(self, partitions: list[Partition], epoch: int) -> Work[None]:
+        for partition in partitions:
+            if self._epoch == epoch and self.registered:
+                partition.take_role()
+            yield _WEIGHT
+        return None
 
     def _closed(self) -> list[Partition]:
         return [each for each in self._partitions.values() if each.opened_log is None and len(each.replicas) > 1]

@@ -107,7 +107,8 @@ Decision = tuple[Sequence[MetadataRecord], T]
 Deciding = Decision[T] | Generator[float, None, Decision[T]]
 #: The records of a change without a result, or the steps to them.
 Records = list[MetadataRecord] | Generator[float, None, list[MetadataRecord]]
-#: Records from which on a change is encoded and worked out in slices.
+#: Records from which on a change is encoded and worked out in slices, and how many of it are published at once where they need not be seen
+#: together.
 MANY = 300
 
 #: Called with the records of a change in the turn in which they are appended; a thread does the work that it returns before
@@ -117,7 +118,7 @@ Preparation = Callable[[Sequence[MetadataRecord]], Callable[[], None] | None]
 
 @dataclass(slots=True, eq=False)
 class _Change:
-    """A requested change; ``first`` is the offset of its records once they are appended."""
+    """A requested change; ``first`` is the offset of its records once they are appended. Those that are published leave ``records``."""
 
     decide: Callable[[], Deciding[Any]]
     done: Deferred[Any]
@@ -264,17 +265,30 @@ class Commits:
         return as_wait(self._runtime.slices.run(self._publish_in_slices(change)))
 
     def _publish_in_slices(self, change: _Change) -> Work[Any]:
-        """Work out what the records do, and let subscribers make ready; then publish in one turn."""
-        from pykbroker.metadata.replay_ahead import work_out
+        """Work out what the records do, and let subscribers make ready; then publish in one turn, or some in each. Raises the first error of a
+        subscriber, once all is published.
+        """
+        from pykbroker.metadata.replay_ahead import seen_at_once, work_out
 
-        ahead = yield from work_out(self.image, change.records)
-        if ahead is not None:
-            for readying in list(self._readying):
-                yield from readying(ahead.changes)
-        yield WEIGHT_OF_A_TURN  # that this is seen at once is enough for a turn
-        if self._under_way is change:  # otherwise the process is ending and has completed it
-            self._publish(change.records, ahead)
-        yield WEIGHT_OF_A_TURN  # the answer has its own
+        failed: Exception | None = None
+        at_once = seen_at_once(change.records, MANY)
+        while change.records:
+            some = change.records[:at_once]
+            ahead = yield from work_out(self.image, some)
+            if ahead is not None:
+                for readying in list(self._readying):
+                    yield from readying(ahead.changes)
+            yield WEIGHT_OF_A_TURN  # that this is seen at once is enough for a turn
+            if self._under_way is not change:
+                break  # the process is ending and has completed it
+            change.records = change.records[at_once:]
+            try:
+                self._publish(some, ahead, whole=not change.records)
+            except Exception as error:  # noqa: BLE001 - the rest is written, too
+                failed = failed or error
+            yield WEIGHT_OF_A_TURN  # what follows, in the end the answer, has its own
+        if failed is not None:
+            raise failed
         return change.result
 
     def _no_thread(self, change: _Change, error: RuntimeError) -> None:
@@ -306,7 +320,8 @@ class Commits:
                 self._write_snapshot()
             self._advance()
 
-    def _publish(self, records: Sequence[MetadataRecord], ahead: Ahead | None = None) -> None:
+    def _publish(self, records: Sequence[MetadataRecord], ahead: Ahead | None = None, *, whole: bool = True) -> None:
+        """Let the records be seen; the image is at the offset of a change once it has the ``whole`` of it."""
         self.answers.forget()
         delta = MetadataDelta()
         if ahead is not None:
@@ -317,8 +332,9 @@ class Commits:
                 self.image.kraft_version = self.log.quorum.kraft_version
             else:
                 replay(self.image, record, delta)
-        self.image.offset = self.log.end_offset - 1
-        self.image.epoch = self.log.epoch
+        if whole:
+            self.image.offset = self.log.end_offset - 1
+            self.image.epoch = self.log.epoch
         self._tell(delta)
 
     def _tell(self, delta: MetadataDelta) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING
 
 from pykbroker.controller.leaders import each_leader_change, leader_changes, preferred_leader_change
@@ -59,11 +59,19 @@ class SharedStore:
 
     def begin_shutdown(self, broker: BrokerImage) -> Records:
         """The records of a controlled shutdown; none for a broker that is fenced."""
-        return self._without(broker, leaving)
+        if broker.fenced:
+            return []
+        records: list[MetadataRecord] = [leaving(broker)]
+        yield from self._changed(records, self._alive() - {broker.id})
+        return records
 
     def fence(self, broker: BrokerImage) -> Records:
-        """The records that fence a broker; none if it is fenced."""
-        return self._without(broker, fencing)
+        """The records that fence a broker, which leads nothing then; none if it is fenced."""
+        if broker.fenced:
+            return []
+        records: list[MetadataRecord] = []
+        yield from self._changed(records, self._alive() - {broker.id})
+        return [*records, fencing(broker)]
 
     def unregister(self, broker: BrokerImage) -> Records:
         """The records that remove a registration."""
@@ -100,13 +108,6 @@ class SharedStore:
         from pykbroker.controller.reassignments import plan_reassignments
 
         return plan_reassignments(self._image, wanted, same_factor=same_factor)
-
-    def _without(self, broker: BrokerImage, record: Callable[[BrokerImage], MetadataRecord]) -> Records:
-        if broker.fenced:
-            return []
-        records = [record(broker)]
-        yield from self._changed(records, self._alive() - {broker.id})
-        return records
 
     def _changed(self, records: list[MetadataRecord], alive: set[int]) -> Steps:
         """Add the changes of leaders with the brokers in ``alive``."""

@@ -1,7 +1,8 @@
 """What many records will make of the image, worked out in slices before anything of it is seen; then it is seen at once.
 
 The image is one object, which nobody may see half changed. So new topics are made whole and changed partitions beside the present
-ones, and what is left for the turn of the change is to put them in their places. The image must not change meanwhile.
+ones, and what is left for the turn of the change is to put them in their places. The image must not change meanwhile. Changes of partitions that
+are there need not be seen together.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ _TOPIC, _PARTITION, _PARTITION_CHANGE = 2, 3, 5
 _OF_PARTITIONS = frozenset({_PARTITION, _PARTITION_CHANGE})
 #: Records that stand beside those of partitions in large changes, and do not alter what partitions become: of brokers and settings.
 _BESIDE = frozenset({0, 1, 4, 7, 8, 17})
+#: Records of brokers, and of changes of partitions that are there.
+_APART = frozenset({0, 1, 5, 7, 8, 17})
 #: The weight of a record (``runtime/slices.py``).
 _WEIGHT = 0.4
 
@@ -41,6 +44,13 @@ class Ahead:
         delta.partitions = self.changes
         for change in self.changes:
             change.topic.partitions[change.after.index] = change.after
+
+
+def seen_at_once(records: Sequence[MetadataRecord], at_most: int) -> int:
+    """How many of the records, from the first on, are seen at once: ``at_most`` of changes of brokers and partitions, each of which may be
+    seen without those behind it; else all, since a topic is whole.
+    """
+    return at_most if all(record.API_KEY in _APART for record in records) else len(records)
 
 
 def work_out(image: MetadataImage, records: Sequence[MetadataRecord]) -> Generator[float, None, Ahead | None]:

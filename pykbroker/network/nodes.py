@@ -1,7 +1,8 @@
 """Connections to other nodes, controllers and brokers: one for each address, opened when something is asked there.
 
 Several requests may be on their way; answers come in their order. What a node does not answer in time is lost with the connection, and
-so is what is behind it: the next request opens another one.
+so is what is behind it: the next request opens another one. Behind a request that was abandoned, as a fetch that waits there for records, nothing
+is asked: there is a second connection for that.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ R = TypeVar("R", bound=Message)
 _LARGEST_AT_FIRST, _LARGEST = 512 * 1024, 256 * 1024 * 1024
 #: The part of a session after which another connection is opened, well before the node closes this one.
 _PART_OF_SESSION = 0.8
+#: The most connections to a node.
+_MOST = 2
 
 
 class NodeConnections:
@@ -48,32 +51,35 @@ class NodeConnections:
         self._loop = loop
         self._client_id = client_id
         self._security = security
-        self._connections: dict[Address, _NodeConnection] = {}
+        self._connections: dict[Address, list[_NodeConnection]] = {}
 
     def ask(
         self, address: Address, request: Message, response: type[R], limit_ms: float, lowest: int = 0
     ) -> Deferred[R]:
         """See ``Nodes.ask``."""
-        connection = self._connections.get(address)
-        if connection is None or not connection.usable:
-            connection = _NodeConnection(self._loop, address, self._client_id, self._security())
-            self._connections[address] = connection
-        return connection.ask(request, response, limit_ms, lowest)
+        there = self._connections[address] = [each for each in self._connections.get(address, ()) if each.usable]
+        free = [each for each in there if not each.is_held_up]
+        if not free and len(there) < _MOST:
+            free = [_NodeConnection(self._loop, address, self._client_id, self._security())]
+            there += free
+        return (free or there)[0].ask(request, response, limit_ms, lowest)
 
     def versions_at(self, address: Address | None) -> Mapping[int, tuple[int, int]] | None:
         """The versions of each API that this broker and a node know; None before they have spoken."""
-        connection = None if address is None else self._connections.get(address)
-        return None if connection is None or connection.agreed is None else connection.agreed.versions
+        agreed = [] if address is None else [each.agreed for each in self._connections.get(address, ())]
+        return next((each.versions for each in agreed if each is not None), None)
 
     def leave_others(self, address: Address) -> None:
         """Close the connections to other nodes than this one, which is asked in their place; what they have not answered fails."""
         for other in [each for each in self._connections if each != address]:
-            self._connections.pop(other).fail(f"{address} takes its place")
+            for connection in self._connections.pop(other):
+                connection.fail(f"{address} takes its place")
 
     def close(self) -> None:
         """Close all connections; what is not answered fails."""
-        for connection in self._connections.values():
-            connection.fail("it is no longer needed")
+        for there in self._connections.values():
+            for connection in there:
+                connection.fail("it is no longer needed")
         self._connections.clear()
 
 
@@ -111,6 +117,8 @@ class _NodeConnection(asyncio.Protocol):
         #: What takes the next answers, with the call that each is for.
         self._expected: list[tuple[int, NodeCall, Callable[[Message], None]]] = []
         self._unanswered: list[_Sent] = []
+        #: Those of them that were abandoned.
+        self._abandoned: list[_Sent] = []
         tls = None if security is None else security.tls
         name = None if tls is None else address.host
         opening = loop.create_connection(lambda: self, address.host, address.port, ssl=tls, server_hostname=name)
@@ -124,11 +132,17 @@ class _NodeConnection(asyncio.Protocol):
             self._renew_at is None or bool(self._unanswered) or self._loop.time() < self._renew_at
         )
 
+    @property
+    def is_held_up(self) -> bool:
+        """Whether what is asked now waits for an answer that nobody needs."""
+        return bool(self._abandoned)
+
     def ask(self, request: Message, response: type[R], limit_ms: float, lowest: int) -> Deferred[R]:
         answer: Deferred[R] = Deferred()
         timer = self._loop.call_later(limit_ms / 1000, self.fail, f"it did not answer within {limit_ms:g} ms")
         sent = _Sent(request, response, lowest, answer, timer)
         self._unanswered.append(sent)
+        answer.when_abandoned = partial(self._abandoned.append, sent)
         if self.agreed is None:
             self._waiting.append(sent)
         else:
@@ -240,3 +254,5 @@ class _NodeConnection(asyncio.Protocol):
     def _settle(self, sent: _Sent) -> None:
         sent.timer.cancel()
         self._unanswered.remove(sent)
+        if sent in self._abandoned:
+            self._abandoned.remove(sent)

@@ -145,6 +145,7 @@ class Server:
                 offload_read=partial(self._offload, runtime, self._reading_threads),
                 breathe=breathe,
                 call_soon=self._loop.call_soon,
+                call_from_thread=partial(self._call_from_thread, runtime),
                 run_queue=lambda run: self._loop.call_soon(self._in_turn, runtime, run),
                 relieve=partial(self._relieve, runtime),
                 wake=wake,
@@ -201,6 +202,11 @@ class Server:
         if not runtime.turns.running:
             runtime.turns.began()
         work()
+
+    def _call_from_thread(self, runtime: Runtime, work: Callable[[], None]) -> None:
+        """See ``Shell``; nothing is done after the loop has ended."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._in_turn, runtime, work)
 
     def _offload(self, runtime: Runtime, threads: Threads, function: Callable[..., Any], *args: Any) -> Deferred[Any]:
         """Run a function in a thread; the wait completes on the loop with its result or its error.

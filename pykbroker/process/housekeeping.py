@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pykbroker.process.rounds import Rounds
 from pykbroker.process.store_housekeeping import StoreHousekeeping
-from pykbroker.runtime.waits import Deferred, gather
+from pykbroker.runtime.waits import Deferred, attempt, gather
 from pykbroker.wire.primitives import uuid_from_str
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class Housekeeping:
         #: By the logs: those of a broker that crashed alone are in another store when it starts again.
         self._of_stores: dict[LogManager, StoreHousekeeping] = {}
         self._started: set[StoreHousekeeping] = set()
+        #: Whether the controller is told of log directories that fail.
+        self._reports = not cluster.governs or cluster.local_controller.own_stores is not None
 
     def start(self) -> None:
         """Set the timers."""
@@ -52,7 +55,7 @@ class Housekeeping:
         self._rounds.every(_STORES_MS, _STORES_MS, self._start_new)
         if self._cluster.governs:
             self._govern()
-        if not self._cluster.governs or self._cluster.local_controller.own_stores is not None:
+        if self._reports:
             interval_ms = self._cluster.config["broker.heartbeat.interval.ms"]
             self._rounds.every(interval_ms, interval_ms, self._report_failed_disks)
 
@@ -89,6 +92,8 @@ class Housekeeping:
                 self._of_stores[store.logs] = StoreHousekeeping(
                     self._cluster, store, self._cleaner, durable=self._durable
                 )
+                if self._reports:
+                    store.logs.tell_offline(partial(self._cluster.runtime.call_from_thread, self._report_now))
         return list(self._of_stores.values())
 
     def _start_new(self) -> None:
@@ -101,8 +106,11 @@ class Housekeeping:
         """Elect the preferred replicas; as with KRaft, whatever the share of other leaders is."""
         return self._cluster.controller.elect_preferred_leaders()
 
+    def _report_now(self) -> None:
+        attempt(self._report_failed_disks).or_log("reporting log directories that have failed")
+
     def _report_failed_disks(self) -> Deferred[None]:
-        """Tell the controller of log directories that have failed, as Apache Kafka's heartbeats do: replicas of others lead. A broker with
+        """Tell the controller of log directories that have failed, as Apache Kafka's heartbeats do, at once and until it knows: replicas of others lead. A broker with
         no other ends, as one does whose controllers are elsewhere. The metadata log is in one of the first broker's, without which nothing
         can be changed: that broker goes on.
         """

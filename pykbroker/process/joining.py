@@ -128,6 +128,7 @@ class QuorumMember:
     def _leads(self, controller: Address) -> None:
         for each in self._to_controllers:
             each.leave_others(controller)
+        self._session.hasten()
 
     @cached_property
     def _security_to_controllers(self) -> Callable[[], ClientSecurity | None]:
@@ -197,8 +198,8 @@ class QuorumMember:
         )
         listener, limit_ms = config.inter_broker_listener_name, config["replica.socket.timeout.ms"]
         security = self._security(listener, "sasl.mechanism.inter.broker.protocol")
-        followed, peers = (
-            RemotePeers(self._observing, self._connected(security), listener, limit_ms) for _ in range(2)
+        followed, peers, letter_peers = (
+            RemotePeers(self._observing, self._connected(security), listener, limit_ms) for _ in range(3)
         )
         cluster = Cluster(
             config,
@@ -209,6 +210,7 @@ class QuorumMember:
                 self._ground.features,
                 on_behalf=lambda ctx: cast("ControllerPort", self.forwarding.of(ctx)),
                 peers=peers,
+                letter_peers=letter_peers,
             ),
             self.runtime,
             OwnStore(self.node_id, peers=lambda _: followed),

@@ -14,9 +14,11 @@ from pykbroker.runtime.memory import MemoryBudget
 #: the sockets, and the page cache.
 PART = 4
 _AT_LEAST = 8 * 1024 * 1024
-#: A budget up to this size is small; and from this size on a buffer is large, and its parameter of mallopt.
+#: A budget up to this size is small; and from this size on a buffer is large: that of a large request is, the slices in which answers
+#: are read are not, since one comes after the other.
 _SMALL = 256 * 1024 * 1024
-_LARGE = 128 * 1024
+_LARGE = 640 * 1024
+#: The parameter of mallopt.
 _M_MMAP_THRESHOLD = -3
 
 
@@ -32,7 +34,7 @@ def set_limits(budget: MemoryBudget, config: BrokerConfig) -> None:
 def _return_freed_buffers() -> None:
     """Have the C library give each large buffer back to the system when it is freed, instead of keeping it for the next one.
 
-    What it keeps may be as much as the budget again, in each thread. It costs a tenth of a large read, so it is for small memory.
+    What it keeps may be as much as the budget again, in each thread. Each new buffer has new pages then, so it is for small memory.
     """
     import ctypes
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from pykbroker.metadata.features import CORDONED_SINCE, METADATA_VERSION
@@ -30,6 +31,7 @@ R = TypeVar("R", bound="Message")
 #: The pause after a failure, which doubles up to the second (BrokerLifecycleManager's resend backoff).
 _PAUSE_MS, _LONGEST_PAUSE_MS = 100, 1000
 _NOT_REACHED = "no controller that leads is reached: check that they run, and where (controller.quorum.bootstrap.servers or controller.quorum.voters)"
+_UNTOLD = "a log directory has failed, and no controller took that for log.dir.failure.timeout.ms: look at the disk and the controllers, and start it again"
 #: Directories are named since version 2, which every controller has that writes metadata.version 3.7 or later.
 _LOWEST_REGISTRATION = 2
 #: Directories that have failed are named since version 1.
@@ -71,6 +73,7 @@ class ControllerSession:
         self._interval_ms = config["broker.heartbeat.interval.ms"]
         self._session_ms = config["broker.session.timeout.ms"]
         self._limit_ms = self._session_ms / 2
+        self._untold_ms = config["log.dir.failure.timeout.ms"]
         self._changed = changed
         deadline_ms = self._now_ms() + config["initial.broker.registration.timeout.ms"]
         self.lifecycle = RegistrationLifecycle(node.node_id, deadline_ms)
@@ -80,8 +83,11 @@ class ControllerSession:
         self._ended = False
         #: The log directories that have failed, and those that get no new replicas, which heartbeats name.
         self._offline: set[bytes] = set()
+        #: Of the failed ones, those that the heartbeat on its way names, and those of which the controllers have heard.
+        self._named: set[bytes] = set()
+        self._reported: set[bytes] = set()
         self._cordoned: Collection[bytes] = ()
-        #: Whether the next heartbeat has something to say that the last one had not.
+        #: Whether something has changed since the request that is under way was sent.
         self._has_news = False
         self._unsubscribe = observing.subscribe(self._follow)
 
@@ -94,22 +100,31 @@ class ControllerSession:
         del delta
         broker = image.brokers.get(self._node.node_id)
         if self.lifecycle.state is BrokerState.STARTING and broker is not None and broker.epoch == self.lifecycle.epoch:
-            self._hasten()
+            self.hasten()
 
     def ready(self) -> None:
         """The logs are recovered: be unfenced."""
         self.lifecycle.ready = True
-        self._hasten()
+        self.hasten()
 
     def fail_directories(self, directories: Iterable[bytes]) -> None:
-        """Log directories have failed, for as long as the process runs: replicas of others lead what was led there (KIP-858)."""
-        self._offline.update(directories)
-        self._tell()
+        """Log directories have failed, for as long as the process runs: replicas of others lead what was led there (KIP-858). A broker that
+        cannot say so for log.dir.failure.timeout.ms ends.
+        """
+        new = set(directories) - self._offline
+        if new:
+            self._offline |= new
+            self._runtime.client_timers.after(self._untold_ms, partial(self._check_reported, new))
+        self.hasten()
+
+    def _check_reported(self, directories: set[bytes]) -> None:
+        if not self._ended and not directories <= self._reported:
+            self.give_up(_UNTOLD)
 
     def cordon(self, directories: Collection[bytes]) -> None:
         """These log directories get no new replicas, and no others (KIP-1066)."""
         self._cordoned = directories
-        self._tell()
+        self.hasten()
 
     def give_up(self, why: str) -> None:
         """The broker cannot go on."""
@@ -122,7 +137,7 @@ class ControllerSession:
         following = self.lifecycle.begin_shutdown(self._now_ms() + self._session_ms)
         self._changed(self.lifecycle.state)
         if following is NextAsk.AT_ONCE:
-            self._hasten()
+            self.hasten()
 
     def end(self) -> None:
         """Ask nothing any more, without a word. Harmless when repeated."""
@@ -133,18 +148,16 @@ class ControllerSession:
     def _now_ms(self) -> float:
         return self._runtime.clock.monotonic() * 1000
 
-    def _hasten(self) -> None:
-        """Do not wait for the end of a pause; an answer under way is waited for."""
-        if self._pause is not None:
+    def hasten(self) -> None:
+        """Do not wait for the end of a pause, and make none after the answer that is under way."""
+        if self._pause is None:
+            self._has_news = True
+        else:
             self._pause.cancel()
             self._ask()
 
-    def _tell(self) -> None:
-        self._has_news = True
-        self._hasten()
-
     def _ask(self) -> None:
-        self._pause = None
+        self._pause, self._has_news = None, False
         if self._ended:
             return
         if self.lifecycle.is_registered:
@@ -180,6 +193,7 @@ class ControllerSession:
         before = self.lifecycle.state
         if not answer.error_code:
             self._pause_ms = _PAUSE_MS
+            self._reported = self._named
         content = HeartbeatAnswer(answer.error_code, answer.is_caught_up, answer.is_fenced, answer.should_shut_down)
         following = self.lifecycle.heartbeat_answered(content, self._now_ms())
         if self.lifecycle.state is not before:
@@ -190,7 +204,7 @@ class ControllerSession:
     def _go_on(self, following: NextAsk) -> None:
         if self._ended:
             return
-        if following is NextAsk.INTERVAL and self._has_news:
+        if self._has_news and following in (NextAsk.INTERVAL, NextAsk.BACK_OFF):
             following = NextAsk.AT_ONCE
         if following is NextAsk.BACK_OFF:
             self._rest(self._pause_ms)
@@ -226,7 +240,7 @@ class ControllerSession:
 
     def _heartbeat(self) -> BrokerHeartbeatRequest:
         lifecycle, image = self.lifecycle, self._observing.image
-        self._has_news = False
+        self._named = set(self._offline)
         knows_cordons = (
             lifecycle.state is not BrokerState.STARTING and image.features.get(METADATA_VERSION, 0) >= CORDONED_SINCE
         )

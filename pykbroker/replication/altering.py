@@ -8,13 +8,14 @@ DefaultAlterPartitionManager and AssignmentsManager.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from itertools import islice
 from typing import Generic, NamedTuple, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 P = TypeVar("P")
 A = TypeVar("A")
 
-#: The time, in milliseconds, after which a request is sent again that was refused as a whole, or not answered.
+#: The time, in milliseconds, after which an AlterPartition request is sent again that was refused as a whole, or not answered.
 RETRY_MS = 50
 
 
@@ -26,11 +27,12 @@ class AlterRequest(NamedTuple, Generic[K, P]):
 
 
 class Altering(Generic[K, P]):
-    """See the module. ``K`` names a partition, ``P`` is what is proposed for it."""
+    """See the module. ``K`` names a partition, ``P`` is what is proposed for it; a request has at most ``most`` of them."""
 
-    __slots__ = ("_number", "_sent", "_waiting")
+    __slots__ = ("_most", "_number", "_sent", "_waiting")
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | None = None) -> None:
+        self._most = most
         self._waiting: dict[K, P] = {}
         self._sent: AlterRequest[K, P] | None = None
         self._number = 0
@@ -44,7 +46,7 @@ class Altering(Generic[K, P]):
         if self._sent is not None or not self._waiting:
             return None
         self._number += 1
-        self._sent = AlterRequest(self._number, dict(self._waiting))
+        self._sent = AlterRequest(self._number, dict(islice(self._waiting.items(), self._most)))
         return self._sent
 
     def answered(self, number: int, answers: Mapping[K, A]) -> list[tuple[K, P, A]]:
@@ -67,6 +69,6 @@ class Altering(Generic[K, P]):
         return settled
 
     def failed(self, number: int) -> None:
-        """A request was refused as a whole, or is lost: all that it had goes again, after ``RETRY_MS``."""
+        """A request was refused as a whole, or is lost: all that it had goes again, after a pause."""
         if self._sent is not None and self._sent.number == number:
             self._sent = None

@@ -24,13 +24,14 @@ T = TypeVar("T")
 class Shell:
     """What a process has of the outside. ``offload`` and ``offload_read`` run a function in a thread and complete with its result;
     ``breathe`` lets other threads run, in one that computes for long; ``call_soon`` and ``wake`` (at a deadline, monotonic seconds) are
-    the event loop's; ``run_queue`` runs what is due at the end of a turn; ``relieve`` has others give back memory that they only keep.
+    the event loop's; ``call_from_thread`` is its ``call_soon`` for other threads; ``run_queue`` runs what is due at the end of a turn; ``relieve`` has others give back memory that they only keep.
     """
 
     offload: Callable[..., Deferred[Any]]
     offload_read: Callable[..., Deferred[Any]]
     breathe: Callable[[], None]
     call_soon: Callable[[Callable[[], None]], object]
+    call_from_thread: Callable[[Callable[[], None]], object]
     run_queue: Callable[[Callable[[], None]], object]
     relieve: Callable[[], None]
     wake: Callable[[float], None]
@@ -41,6 +42,7 @@ class Runtime:
 
     __slots__ = (
         "breathe",
+        "call_from_thread",
         "client_timers",
         "clock",
         "decoding",
@@ -69,6 +71,8 @@ class Runtime:
         self.offload: Callable[..., Deferred[Any]] = run_inline
         #: The same for reads of files, which have threads of their own so that syncs do not wait for slow reads.
         self.offload_read: Callable[..., Deferred[Any]] = run_inline
+        #: Calls a function on the loop, from any thread.
+        self.call_from_thread: Callable[[Callable[[], None]], object] = self.wake_queue.add
         #: Lets other threads run, in a thread that computes for long.
         self.breathe: Callable[[], None] = _nothing
         #: What waits to be received, decompressed and sent.
@@ -79,7 +83,7 @@ class Runtime:
     def run_in(self, shell: Shell) -> None:
         """Use the threads and the loop of a process from now on."""
         self.offload, self.offload_read, self.breathe = shell.offload, shell.offload_read, shell.breathe
-        self.turns.call_soon = shell.call_soon
+        self.turns.call_soon, self.call_from_thread = shell.call_soon, shell.call_from_thread
         self.wake_queue.run_by(shell.run_queue)
         self.memory.relieve = shell.relieve
         self.timers.wake_by(shell.wake)

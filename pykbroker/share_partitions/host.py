@@ -9,6 +9,7 @@ from pykbroker.coordination.host import CoordinationHost
 if TYPE_CHECKING:
     from pykbroker.controller.port import ControllerPort
     from pykbroker.partitions.partition import Partition
+    from pykbroker.share_partitions.dead_letters.places import LetterPlace
 
 
 class ShareHost(CoordinationHost, Protocol):
@@ -17,5 +18,9 @@ class ShareHost(CoordinationHost, Protocol):
     controller: ControllerPort
 
     def at_leader(self, topic: str, index: int, /) -> Partition | None:
-        """A partition at the broker that leads it, whichever that is; None if no running broker does."""
+        """A partition at the broker that leads it, which runs in this process; None if none does."""
+        ...
+
+    def remote_letters(self, topic: str, index: int, /) -> LetterPlace | None:
+        """A partition for dead letters that a broker in another process leads; None if none does."""
         ...

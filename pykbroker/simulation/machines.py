@@ -37,6 +37,7 @@ from pykbroker.runtime.waits import Deferred, attempt
 from pykbroker.security.context import RequestContext
 from pykbroker.storage.log.log import Log
 from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.message import Message
 from pykbroker.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
@@ -391,18 +392,20 @@ class Machines:
 
     def produce(self, node: int, value: bytes, acks: int = _ALL) -> Deferred[int]:
         """Ask a broker to append a record; the error code."""
-        broker = self.cluster.brokers[node]
         data = [
             TopicProduceData(
                 self.topic, partition_data=[PartitionProduceData(0, bytearray(encode_batch([Record(value=value)])))]
             )
         ]
         request = ProduceRequest(acks=acks, timeout_ms=2**30, topic_data=data)
-        ctx = RequestContext(request.API_KEY, _PRODUCE_VERSION, 0, "client", "", _LISTENER, "User:ANONYMOUS")
-        answered: Deferred[ProduceResponse | None] = attempt(produce.handle, broker, ctx, request)
-        code = answered.map(_code)
+        return self.ask(node, produce, request, _PRODUCE_VERSION).map(_code)
+
+    def ask(self, node: int, handler: Any, request: Message, version: int) -> Deferred[Any]:
+        """A request of a client to a broker that runs."""
+        ctx = RequestContext(request.API_KEY, version, 0, "client", "", _LISTENER, "User:ANONYMOUS")
+        answer: Deferred[Any] = attempt(handler.handle, self.cluster.brokers[node], ctx, request)
         self._work()
-        return code
+        return answer
 
 
 class Published(KafkaError):

@@ -62,6 +62,7 @@ class LogDirectory:
             "_missing",
             "_refused_ms",
             "_logged_full_ms",
+            "_tell_offline",
             "clock",
             "cordoned",
             "disk",
@@ -89,6 +90,7 @@ class LogDirectory:
         self._logged_full_ms = -_TOLD_AGAIN_MS
         #: (due time in monotonic seconds, path without suffix) of renamed segments and directories that are to be removed.
         self._doomed: list[tuple[float, str]] = []
+        self._tell_offline: Callable[[], object] | None = None
         #: Missing files that were logged, one line each.
         self._missing: set[str] = set()
 
@@ -108,7 +110,13 @@ class LogDirectory:
         if not self.offline:
             self.offline = True
             log.error("Log directory %s goes offline: %s failed: %s", self.path, doing, error)
+            if self._tell_offline is not None:
+                self._tell_offline()
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{doing} failed: {error.strerror or error}")
+
+    def tell_offline(self, tell: Callable[[], object]) -> None:
+        """Have ``tell`` called when it goes offline, in whichever thread notices that."""
+        self._tell_offline = tell
 
     def try_again(self) -> None:
         """Its broker starts anew: what failed is tried again."""

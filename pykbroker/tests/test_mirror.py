@@ -48,6 +48,8 @@ OTHERS = {
     "sessions/test_sessions.py": "recording, playing and comparing, with stock clients",
     "share_partitions/test_mutations.py": "the models of share partitions, with single rules off",
     "simulation/test_coordination.py": "small worlds of coordinators, and stories without one of their rules",
+    "simulation/test_members.py": "small worlds of members of a group",
+    "simulation/test_producing.py": "small worlds of idempotent producers",
     "simulation/test_sharing.py": "stories without one of the rules of share groups",
     "simulation/test_simulation.py": "all of the simulation",
     "storage/compaction/test_compacted_gaps.py": "recovery of what compaction wrote",

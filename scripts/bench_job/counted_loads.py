@@ -252,7 +252,7 @@ def _groups(connection: Connection) -> None:
     """Until the coordinator has loaded all partitions of its topic, which is created when FindCoordinator first asks for it."""
     connection.ask(FindCoordinatorRequest(coordinator_keys=["any"]), 4)
     asked = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(f"any-{number}") for number in range(_MANY)])
-    while any(each.error_code for each in _any(connection.ask(asked, 8)).groups):
+    while any(each.error_code in _AGAIN for each in _any(connection.ask(asked, 8)).groups):
         time.sleep(0.05)
 
 

@@ -1,4 +1,6 @@
-"""Runs the checks beside the tests, in parts, several at a time; or the quick part of both, or pytest with arguments."""
+"""Runs the checks beside the tests, in parts, several at a time; or the quick part of both, or that of the tests on other Pythons, or pytest
+with arguments.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ import os
 import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from scripts.jars import ROOT
 from scripts.test_job.checks import check
@@ -46,6 +49,10 @@ _QUICK = {
 }
 #: Set in quick runs: models look less deep (pykbroker/tests/kit/depth.py).
 QUICK_VARIABLE = "PYKBROKER_QUICK"
+#: The interpreters of other Pythons, in environments that scripts/test has made, as PATH has folders.
+_OTHER_PYTHONS = [Path(each) for each in os.environ.get("TEST_PYTHONS", "").split(os.pathsep) if each]
+#: pytest's arguments in quick runs.
+_THINNED = ("-q", "-p", "scripts.test_job.thinning")
 #: Parts beyond one per processor: in quick runs, tests wait for real time as long as they use a processor, and in whole runs, for
 #: other brokers and processes half of the time, beside a part of unit tests that takes what is left.
 _WAITING, _WAITING_FOR_OTHERS = 2, 3
@@ -79,7 +86,21 @@ def parts() -> list[Part]:
     units = Part("units", (*UNIT, *left_out), python, nice=_NICE)
     others = Part("others", ("compat_tests", *(f"--ignore={suite}" for suite in named)))
     lake, oracle, delivery, *shorter = (Part(name, suites) for name, suites in there.items())
-    return [lake, units, oracle, delivery, others, *own, *shorter, Part("extras", _OF_EXTRAS)]
+    return [lake, units, oracle, delivery, others, *own, *_on_other_pythons(), *shorter, Part("extras", _OF_EXTRAS)]
+
+
+def _on_other_pythons() -> list[Part]:
+    """Return a part for each: a quick run of the unit tests but those of the scripts."""
+    tested, quick = [each for each in UNIT if each != "scripts"], {QUICK_VARIABLE: "1"}
+    return [
+        Part(_version(python), (*_THINNED, *tested), str(python), nice=_NICE, environment=quick)
+        for python in _OTHER_PYTHONS
+    ]
+
+
+def _version(python: Path) -> str:
+    """Return the name of the environment: py3.12."""
+    return python.parent.parent.name
 
 
 def main() -> int:
@@ -89,25 +110,29 @@ def main() -> int:
     if given.arguments:
         os.execv(sys.executable, [sys.executable, "-m", "pytest", *given.arguments])
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    if given.quick:
+    if given.quick or given.pythons:
         os.environ[QUICK_VARIABLE] = "1"
+    processors = os.cpu_count() or 1
+    if given.pythons:
+        others = [part for python in _OTHER_PYTHONS for part in quick_parts(str(python), f"{_version(python)}-")]
+        return run(others, at_once=processors + _WAITING)
     with ThreadPoolExecutor(1) as beside:
         checked = beside.submit(check)
         waiting = _WAITING if given.quick else _WAITING_FOR_OTHERS
-        status = run(quick_parts() if given.quick else parts(), at_once=(os.cpu_count() or 1) + waiting)
+        status = run(quick_parts() if given.quick else parts(), at_once=processors + waiting)
         failed = checked.result()
     if failed:
         print(f"\n{failed} failed; its output is at the beginning.", file=sys.stderr)
     return status or int(bool(failed))
 
 
-def quick_parts() -> list[Part]:
+def quick_parts(python: str = sys.executable, prefix: str = "quick-") -> list[Part]:
     """Return the unit tests in parts of about the same length: each test is collected by one process."""
-    thinned = ("-q", "-p", "scripts.test_job.thinning")
-    parts = [Part(f"quick-{name}", (*thinned, *paths)) for name, paths in _QUICK.items()]
+    parts = [Part(f"{prefix}{name}", (*_THINNED, *paths), python) for name, paths in _QUICK.items()]
     named = [path for paths in _QUICK.values() for path in paths]
     rest = (each for each in UNIT if each not in named)  # what is named is not ignored
-    return [Part("quick-others", (*thinned, *rest, *(f"--ignore={path}" for path in named))), *parts]
+    left_out = (f"--ignore={path}" for path in named)
+    return [Part(f"{prefix}others", (*_THINNED, *rest, *left_out), python), *parts]
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,6 +45,8 @@ class Part:
     folder: Path = ROOT / "build"
     #: How nice it is, and all that it starts, to the others.
     nice: int = 0
+    #: Variables that it has beside those of this process.
+    environment: Mapping[str, str] = field(default_factory=dict)
     process: subprocess.Popen[bytes] | None = field(init=False, default=None)
     seconds: float = field(init=False, default=0.0)
     #: Processor seconds of the run and of its descendants that it waited for.
@@ -77,7 +79,7 @@ class Part:
         stacks = ("-o", f"faulthandler_timeout={STALLED_S * 0.9}")  # are in the log before it is interrupted
         command = ["nice", "-n", str(self.nice), self.python, "-m", "pytest", *plugins, *stacks, *self.arguments]
         path = os.pathsep.join((str(Path(self.python).parent), os.environ["PATH"]))
-        environment = {**os.environ, "PATH": path, "TEST_PROGRESS": str(self._progress)}
+        environment = {**os.environ, **self.environment, "PATH": path, "TEST_PROGRESS": str(self._progress)}
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT)
         _, status, used = os.wait4(self.process.pid, 0)  # Popen's own wait does not return resource usage
@@ -92,8 +94,7 @@ class Part:
 
     def interrupt(self) -> None:
         """Interrupt as Ctrl-C would: pytest then stops the brokers that it has started."""
-        if self.process is not None and self.running:
-            self.process.send_signal(signal.SIGINT)
+        self._signal(signal.SIGINT)
 
     def watch(self) -> None:
         """Interrupt a run in which no test has started or ended for STALLED_S, and abort it where that does not end it."""
@@ -105,8 +106,14 @@ class Part:
             test = self._seen.partition("\n")[2].strip() or "before its first test"
             self.stalled = f"{self.name} stalled and was interrupted: {test}"
             self.interrupt()
-        elif self.process is not None and self.running and stood > STALLED_S + ENDING_S:
-            self.process.send_signal(signal.SIGABRT)  # faulthandler writes what all threads wait for
+        elif stood > STALLED_S + ENDING_S:
+            self._signal(signal.SIGABRT)  # faulthandler writes what all threads wait for
+
+    def _signal(self, number: signal.Signals) -> None:
+        """Popen's own would first look whether the process has ended, and take its end from ``run``."""
+        if self.process is not None and self.running:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.process.pid, number)
 
     def progress(self) -> str:
         """Return progress as in ``storage: 120 of 900, 1 failed``."""

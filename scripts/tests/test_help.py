@@ -52,3 +52,20 @@ def test_help_installs_nothing(fresh: Path, tools: Path, name: str, option: str)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("usage: "), done.stdout
     assert not (fresh / ".venv").exists()
+
+
+@pytest.mark.parametrize("named", ["python9.9", "true-but-no-python"])
+def test_a_python_that_is_none_is_named(fresh: Path, tools: Path, tmp_path: Path, named: str) -> None:
+    """One sentence, whatever the script; nothing is advised of what is there."""
+    (tmp_path / "true-but-no-python").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "true-but-no-python").chmod(0o755)
+    for name in ("test", "serve"):
+        done = subprocess.run(
+            [fresh / "scripts" / name],
+            env={"PATH": f"{tools}:{tmp_path}", "PYTHON": named},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 1
+        assert done.stderr == f"PYTHON names {named}, which is no command that runs Python 3.11 or later.\n"

@@ -13,7 +13,7 @@ from pykbroker.security.tls.ciphers import OF_TLS_1_3, choose_of_tls_1_3, of_tls
 from pykbroker.security.tls.material import KeyMaterial
 from pykbroker.security.tls.settings import TlsError, TlsSettings
 
-#: OpenSSL's reasons to refuse a weak certificate: an RSA key below 2048 bits, a signature with SHA-1 or MD5.
+#: OpenSSL's reasons to refuse a weak certificate: an RSA key below 2048 bits, a signature with SHA-1 or MD5 (which 3.6 takes).
 _WEAK: Final = frozenset({"EE_KEY_TOO_SMALL", "CA_KEY_TOO_SMALL", "CA_MD_TOO_WEAK"})
 #: The security level at which OpenSSL refuses nothing as weak.
 ANY_STRENGTH: Final = "@SECLEVEL=0"

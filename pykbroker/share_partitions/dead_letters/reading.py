@@ -47,15 +47,16 @@ def records_between(
         for position, header in iter_batches(data):
             if header.last_offset >= at and header.base_offset < end and not header.is_control:
                 batch = memoryview(data)[position : position + header.size]
-                yield from _of_batch(runtime, partition, header, batch, range(at, end))
+                yield from records_of(runtime, partition, header, batch, range(at, end))
         if plan.end_offset <= at:
             return
         at = plan.end_offset
 
 
-def _of_batch(
-    runtime: Runtime, partition: Partition, header: BatchHeader, batch: Buffer, wanted: range
+def records_of(
+    runtime: Runtime, source: object, header: BatchHeader, batch: Buffer, wanted: range
 ) -> Iterator[list[Record] | Deferred[None]]:
+    """The records of a batch, as ``records_between`` has them; ``source`` is for the log."""
     try:
         records = decode_now(header, batch)
         if records is not None:
@@ -69,4 +70,4 @@ def _of_batch(
                 return
             yield [each for each in taken.value if each.offset in wanted]
     except WireError as error:
-        log.warning("The batch at %d of %r is left out: %s", header.base_offset, partition, error)
+        log.warning("The batch at %d of %r is left out: %s", header.base_offset, source, error)

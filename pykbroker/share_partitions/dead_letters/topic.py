@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pykbroker.controller.mutation_quotas import Charged
     from pykbroker.controller.topics import TopicResult
     from pykbroker.partitions.partition import Partition
+    from pykbroker.share_partitions.dead_letters.places import LetterPlace
     from pykbroker.share_partitions.host import ShareHost
 
 log = logging.getLogger(__name__)
@@ -47,9 +48,16 @@ class DeadLetterTopics:
             raise _refused(f"the topic {name} does not have {_ENABLED}")
 
     def find(self, name: str, index: int) -> Partition | None:
-        """The partition for dead letters of the partitions ``index``, at its leader; None if it has none now."""
+        """The partition for dead letters of the partitions ``index``, at its leader in this process; None if it has none here now."""
+        return self._host.at_leader(name, self._index(name, index))
+
+    def find_remote(self, name: str, index: int) -> LetterPlace | None:
+        """The same at its leader in another process."""
+        return self._host.remote_letters(name, self._index(name, index))
+
+    def _index(self, name: str, index: int) -> int:
         topic = self._host.metadata.image.topics.get(name)
-        return None if topic is None else self._host.at_leader(name, index % len(topic.partitions))
+        return index if topic is None else index % len(topic.partitions)
 
     def create(self, name: str) -> Deferred[None]:
         """Create the topic, if it does not exist. Fails with the KafkaError of the controller."""

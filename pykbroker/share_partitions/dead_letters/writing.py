@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from pykbroker.runtime.waiting_work import WaitingWork, carry_out
-from pykbroker.runtime.waits import Deferred, attempt
+from pykbroker.runtime.waits import Deferred
 from pykbroker.share_partitions.dead_letters.letters import LetterForm, fits, size_of
 from pykbroker.share_partitions.dead_letters.offsets import GivenUpOffsets
+from pykbroker.share_partitions.dead_letters.places import LocalLetters
 from pykbroker.share_partitions.dead_letters.reading import records_between
 from pykbroker.share_partitions.dead_letters.topic import DeadLetterTopics
 from pykbroker.wire.batch_header import HEADER_SIZE
 from pykbroker.wire.errors import ErrorCode, KafkaError
-from pykbroker.wire.records import Record, encode_batch
+from pykbroker.wire.records import Record
 
 if TYPE_CHECKING:
     from pykbroker.coordination.share.state import SharePartitionKey
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.runtime import Runtime
+    from pykbroker.share_partitions.dead_letters.places import LetterPlace
     from pykbroker.share_partitions.group_settings import ShareGroupSettings
     from pykbroker.share_partitions.host import ShareHost
     from pykbroker.share_partitions.states import GivenUp
 
-#: Attempts to create the topic, and to find its leader.
+T = TypeVar("T")
+
+#: Attempts to create the topic, to find its leader, and to write there.
 _ATTEMPTS: Final = 5
 #: The pause before a second attempt, in milliseconds, doubled each time up to the longest.
 _FIRST_PAUSE_MS: Final = 1000
@@ -36,9 +41,14 @@ _WEIGHT: Final = 2
 #: The weight of decoding and looking at a record of the dead-letter topic, or of one that is copied.
 _LOOKING: Final = 2
 _AGAIN: Final = (ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
-#: Of an append or its commit: the topic's leader changes, or its replicas come back. (Apache Kafka goes on after the first one alone.)
+#: The topic's leader changes, is not reached, or has not heard of the topic yet, or its replicas come back. (Apache Kafka goes on after the
+#: first three.)
 _PASSING: Final = (
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.NETWORK_EXCEPTION,
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
     ErrorCode.NOT_ENOUGH_REPLICAS,
     ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
 )
@@ -91,12 +101,11 @@ class DeadLetters:
         return carry_out(self._host.runtime.slices, self._writing(source, given_up, since_ms))
 
     def _writing(self, source: LetterSource, given_up: Sequence[GivenUp], since_ms: int | None) -> WaitingWork[None]:
-        target = yield from self._target(source)
         form = LetterForm(source.key.group_id, source.partition.topic, source.partition.index)
         written: set[int] = set()
-        if since_ms is not None:
-            yield from self._search(target, form, GivenUpOffsets(given_up), since_ms, written)
-        most = min(target.log.config.max_message_bytes, target.log.config.segment_bytes)
+        most = yield from self._at_leader(
+            source, partial(self._look, form, GivenUpOffsets(given_up), since_ms, written)
+        )
         batch = _LetterBatch()
         for each in given_up:
             for letter in self._letters(source, form, each, most, written):
@@ -112,7 +121,24 @@ class DeadLetters:
 
     # The topic
 
-    def _target(self, source: LetterSource) -> WaitingWork[Partition]:
+    def _at_leader(self, source: LetterSource, work: Callable[[LetterPlace, int], WaitingWork[T]]) -> WaitingWork[T]:
+        """The result of ``work`` where the topic is led now, which is given the number of the attempt; once more if what it fails with passes."""
+        error = KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        for number in range(_ATTEMPTS):
+            if number:
+                yield pause_before(number, self._host.runtime)
+            place = yield from self._target(source)
+            if source.has_ended:
+                break
+            try:
+                return (yield from work(place, number))
+            except KafkaError as failed:
+                if failed.code not in _PASSING:
+                    raise
+                error = failed
+        raise error
+
+    def _target(self, source: LetterSource) -> WaitingWork[LetterPlace]:
         """The partition of the topic, at its leader."""
         for number in range(_ATTEMPTS):
             if number:
@@ -128,26 +154,25 @@ class DeadLetters:
             if found is not None:
                 if found in self._host.dormant.partitions:
                     yield self._host.dormant.open([found])
-                return found
+                return LocalLetters(self._host.runtime, found)
+            remote = self._topics.find_remote(name, source.partition.index)
+            if remote is not None:
+                return remote
         raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the dead-letter topic has no leader")
 
-    def _search(
-        self, target: Partition, form: LetterForm, wanted: GivenUpOffsets | set[int], since_ms: int, written: set[int]
-    ) -> WaitingWork[None]:
-        """Find the wanted offsets whose letters are written already."""
-        end = target.log_end_offset
-        beginning = self._host.runtime.offload_read(target.log.offset_for_timestamp, since_ms, end)
-        yield beginning
-        place = beginning.value
-        for found in () if place is None else records_between(self._host.runtime, target, place.offset, end):
-            if isinstance(found, Deferred):
-                yield found
-                continue
-            for record in found:
-                offset = form.offset_of(record)
-                if offset is not None and offset in wanted:
-                    written.add(offset)
-            yield _LOOKING * len(found)
+    def _look(
+        self,
+        form: LetterForm,
+        wanted: GivenUpOffsets,
+        since_ms: int | None,
+        written: set[int],
+        place: LetterPlace,
+        _: int,
+    ) -> WaitingWork[int]:
+        """Find the wanted offsets whose letters are written already, since a time if one is given; the most bytes of a batch."""
+        if since_ms is not None:
+            yield from _search(place, form, wanted, since_ms, written)
+        return place.most_bytes
 
     # Letters
 
@@ -196,35 +221,34 @@ class DeadLetters:
         and what is not is not appended again. The share partition must be the one that may: another one finds what is written before
         it writes.
         """
-        count, since_ms, missing = len(letters), letters[0].timestamp, letters
-        error: Exception = KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        for number in range(_ATTEMPTS):
+        count, since_ms = len(letters), letters[0].timestamp
+
+        def work(place: LetterPlace, number: int) -> WaitingWork[None]:
+            written: set[int] = set()
             if number:
-                yield pause_before(number, self._host.runtime)
-            target = yield from self._target(source)
-            if number:
-                written: set[int] = set()
                 wanted = {form.offset_of(each) or 0 for each in letters}
-                yield from self._search(target, form, wanted, since_ms, written)
-                missing = [each for each in letters if form.offset_of(each) not in written]
+                yield from _search(place, form, wanted, since_ms, written)
             if source.has_ended:
-                break
-            committed = attempt(_appended, target, missing)
+                raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            committed = place.append([each for each in letters if form.offset_of(each) not in written])
             yield committed
-            if isinstance(committed.error, KafkaError) and committed.error.code in _PASSING:
-                error = committed.error
-                continue
-            _ = committed.value
-            self.written[source.key.group_id] += count
-            yield _WEIGHT * count
-            return
-        raise error
+            return committed.value
+
+        yield from self._at_leader(source, work)
+        self.written[source.key.group_id] += count
+        yield _WEIGHT * count
 
 
-def _appended(target: Partition, letters: list[Record]) -> Deferred[None]:
-    """The wait until letters are committed, or without any what is there."""
-    if letters:
-        committed = target.append_at_once(memoryview(bytearray(encode_batch(letters)))).committed
-    else:
-        committed = target.committed()
-    return committed or Deferred.completed(None)
+def _search(
+    place: LetterPlace, form: LetterForm, wanted: GivenUpOffsets | set[int], since_ms: int, written: set[int]
+) -> WaitingWork[None]:
+    """Find the wanted offsets whose letters are written already."""
+    for found in place.since(since_ms):
+        if isinstance(found, Deferred):
+            yield found
+            continue
+        for record in found:
+            offset = form.offset_of(record)
+            if offset is not None and offset in wanted:
+                written.add(offset)
+        yield _LOOKING * len(found)

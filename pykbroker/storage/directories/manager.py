@@ -75,6 +75,11 @@ class LogManager:
         self.logs: dict[TopicPartition, Log] = {}
         self._compactions: Compactions | None = None
 
+    def tell_offline(self, tell: Callable[[], object]) -> None:
+        """Have ``tell`` called when a log directory goes offline, in whichever thread notices that."""
+        for contents in self.directories:
+            contents.directory.tell_offline(tell)
+
     @property
     def compactions(self) -> Compactions:
         """The compactions of these logs; created with the first round."""

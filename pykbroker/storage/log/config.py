@@ -73,6 +73,11 @@ class LogConfig:
         """Whether max.decompressed.message.bytes is set: its default bounds no record that Kafka could read."""
         return self.max_decompressed_message_bytes < _LARGEST_RECORD
 
+    @property
+    def most_batch_bytes(self) -> int:
+        """The most bytes of a batch that the log takes."""
+        return min(self.max_message_bytes, self.segment_bytes)
+
     @classmethod
     def from_settings(cls, settings: Mapping[str, object]) -> LogConfig:
         """From a topic's effective settings under Kafka's names; absent ones have the default.

@@ -336,11 +336,20 @@ class Log(LogState):
 
     def guard(self, producer_id: int) -> object:
         """What stands for a question to the coordinator about this producer's transaction, for ``unguard`` with the answer."""
-        return self.producers.guards.setdefault(producer_id, object())
+        guard = object()
+        self.producers.guards.setdefault(producer_id, set()).add(guard)
+        return guard
 
     def unguard(self, producer_id: int, guard: object) -> bool:
         """Whether no marker of the producer has come since its ``guard`` was made."""
-        return self.producers.guards.pop(producer_id, None) is guard
+        guards = self.producers.guards
+        of_producer = guards.get(producer_id, set())
+        if guard not in of_producer:
+            return False
+        of_producer.remove(guard)
+        if not of_producer:
+            del guards[producer_id]
+        return True
 
     def epoch_at(self, offset: int) -> int:
         """The leader epoch in which ``offset`` was (or would be) written; -1 if unknown."""

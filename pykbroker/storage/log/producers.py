@@ -100,7 +100,7 @@ class Producers:
         #: Offset of an uncommitted marker -> first offset of its transaction, in the order of markers.
         self.uncommitted_ends: dict[int, int] = {}
         #: By producer id, what stands for a question whether the partition is in the producer's transaction; any marker takes it away.
-        self.guards: dict[int, object] = {}
+        self.guards: dict[int, set[object]] = {}
         self.end_offset = 0
 
     def _transactions_changed(self) -> None:

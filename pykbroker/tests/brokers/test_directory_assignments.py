@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from pykbroker.brokers.directory_assignments import DirectoryAssignments
-from pykbroker.replication.altering import RETRY_MS
 from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -89,19 +88,47 @@ def test_what_comes_meanwhile_goes_with_the_next(controller: Controller) -> None
 
 @pytest.mark.parametrize("refusal", ["an error", "a code"])
 def test_a_refused_request_goes_again(controller: Controller, refusal: str) -> None:
+    """After pauses that grow, until one is answered."""
+
+    def refuse() -> None:
+        answer = controller.asked[-1][1]
+        if refusal == "an error":
+            answer.fail(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "on purpose"))
+        else:
+            answer.complete(AssignReplicasToDirsResponse(error_code=ErrorCode.NOT_CONTROLLER))
+        controller.turn()
+
     controller.assignments.want(TOPIC, 0, HERE)
     controller.turn()
-    answer = controller.asked[0][1]
-    if refusal == "an error":
-        answer.fail(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "on purpose"))
-    else:
-        answer.complete(AssignReplicasToDirsResponse(error_code=ErrorCode.NOT_CONTROLLER))
+    for pause_ms in (100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000):
+        refuse()
+        asked = len(controller.asked)
+        controller.world.clock.advance(pause_ms * 3 // 4)
+        controller.turn()
+        assert len(controller.asked) == asked
+        controller.world.clock.advance(pause_ms // 2)
+        controller.turn()
+        assert len(controller.asked) == asked + 1
+        assert controller.named == {HERE: [(TOPIC, [0])]}
+    controller.answer()
+    controller.assignments.want(TOPIC, 1, HERE)
     controller.turn()
-    assert len(controller.asked) == 1
-    controller.world.clock.advance(RETRY_MS)
+    refuse()
+    asked = len(controller.asked)
+    controller.world.clock.advance(100)
     controller.turn()
-    assert len(controller.asked) == 2
-    assert controller.named == {HERE: [(TOPIC, [0])]}
+    assert len(controller.asked) == asked + 1
+
+
+def test_of_many_replicas_some_go_with_each_request(controller: Controller) -> None:
+    for index in range(2251):
+        controller.assignments.want(TOPIC, index, HERE)
+    controller.turn()
+    ((_, first),) = controller.named[HERE]
+    controller.answer()
+    ((_, second),) = controller.named[HERE]
+    assert first + second == list(range(2251))
+    assert len(second) == 1
 
 
 def test_a_replica_that_is_gone_is_named_once(controller: Controller, caplog: pytest.LogCaptureFixture) -> None:

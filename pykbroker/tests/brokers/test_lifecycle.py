@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
 from pykbroker.brokers.memory_peers import Passage
+from pykbroker.controller.topics import NewTopic
+from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.brokers.test_replica_manager import OwnCopies
+from pykbroker.tests.kit.cluster import MemoryCluster
+from pykbroker.tests.kit.turns import MOST, Counted
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 SESSION_MS = 9000
@@ -116,3 +122,50 @@ def test_a_start_that_is_refused_leaves_nothing(killed: bool, caplog: pytest.Log
     assert [
         each.message for each in caplog.records if each.levelname == "ERROR" and _METADATA not in each.message
     ] == []
+
+
+def test_no_turn_is_long_where_a_broker_of_many_replicas_stops_and_starts() -> None:
+    """Its partitions change at all three brokers. What these say to each other then does not arrive: it is not looked at here."""
+    world = Counted(brokers=3, own_stores=True)
+    world.traced = False
+    world.create(NewTopic("wide", 900, 3))
+    for _ in range(200):
+        world.run_turn()
+    world.traced = True
+    assert world.cluster.peers is not None
+    world.cluster.peers.carry = lambda passage: None
+    leaders = set()
+
+    def follow(begin: Callable[[], Deferred[None]]) -> None:
+        with world.turn():
+            wait = begin()
+        while not wait.done:
+            world.run_turn()
+            leaders.add(sum(partition.leader == 2 for partition in world.image.topics["wide"].in_order()))
+        assert wait.error is None
+
+    follow(lambda: world.lifecycle.begin_stop(2))
+    follow(lambda: world.lifecycle.stop(2))
+    assert len(leaders) > 2  # some lead elsewhere before others do
+    follow(lambda: world.lifecycle.start(2))
+    follow(lambda: world.lifecycle.kill(3))
+    assert sum(partition.leader in (2, 3) for partition in world.image.topics["wide"].in_order()) == 0
+    assert world.longest <= 1.5 * MOST
+
+
+def test_a_broker_of_many_replicas_begins_to_follow_some_at_a_time() -> None:
+    world = MemoryCluster(brokers=3, own_stores=True)
+    world.create(NewTopic("wide", 900, 3))
+    for _ in range(100):
+        world.run_turn()
+    world.stop_broker(2)
+    replication = world.lifecycle._stopped[2].store.replication
+    assert replication is not None
+    world.lifecycle.start(2)
+    followed = [0]
+    for _ in range(200):
+        world.run_turn()
+        followed.append(len(replication._followed))
+    assert followed[-1] == 900
+    assert max(after - before for before, after in pairwise(followed)) < 400
+    assert all(len(partition.isr) == 3 for partition in world.image.topics["wide"].in_order())

@@ -79,6 +79,25 @@ def test_a_leader_that_does_not_know_it_yet_is_asked_again_soon(world: OwnCopies
     assert world.copies() == [[(0, b"a")]] * 3
 
 
+@pytest.mark.parametrize("code", [ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH])
+def test_a_session_that_the_leader_does_not_have_is_begun_anew_at_once(world: OwnCopies, code: ErrorCode) -> None:
+    peers, sessions = world.cluster.peers, []
+    assert peers is not None
+    ask = peers.ask
+
+    def refusing(sender: int, node_id: int, request: Message, version: int) -> Deferred[Message]:
+        if sender == 2 and isinstance(request, FetchRequest):
+            sessions.append((request.session_id, request.session_epoch))
+            if len(sessions) == 1:
+                return Deferred.completed(FetchResponse(error_code=code))
+        return ask(sender, node_id, request, version)
+
+    peers.ask = refusing  # type: ignore[method-assign]
+    assert world.produced(b"a") == 0
+    assert sessions[0][0] != 0
+    assert sessions[1] == (0, 0)
+
+
 def test_a_fetch_that_fails_as_none_should_is_repeated(world: OwnCopies, caplog: pytest.LogCaptureFixture) -> None:
     peers = world.cluster.peers
     assert peers is not None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterator
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -244,3 +246,128 @@ def test_the_log_always_makes_the_image(steps):
     assert made.topics == world.image.topics
     assert made.brokers == world.image.brokers
     assert world.image.offset + 1 == world.log.end_offset
+
+
+@pytest.fixture
+def two_at_once() -> Iterator[None]:
+    """Changes of two records are large."""
+    with patch("pykbroker.controller.commits.MANY", 2):
+        yield
+
+
+class Crowded(World):
+    """Its topic has many partitions, for what is large here; ``seen`` has each part of a change that is published: its partitions, whether
+    broker 2 is fenced, and by how many records the image is further.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.controller.create_topics([NewTopic("t", 5, 2)])
+        self.turn()
+        self.turns_to_the_end()
+        self.seen: list[tuple[list[int], bool, int]] = []
+        self.controller.subscribe(self.note)
+        self.before = self.image.offset
+
+    def note(self, image, delta) -> None:
+        indexes = [change.after.index for change in delta.partitions]
+        self.seen.append((indexes, image.brokers[2].fenced, image.offset - self.before))
+
+    def turn(self) -> None:
+        """A thread is done, and what waits for a turn of the loop has one."""
+        if self.threads:
+            self.sync()
+        self.runtime.wake_queue.run()
+
+    def turns_to_the_end(self) -> None:
+        while self.threads or len(self.runtime.slices):
+            self.turn()
+
+
+@pytest.mark.usefixtures("two_at_once")
+def test_a_large_change_of_partitions_is_seen_in_parts_and_the_next_is_planned_behind_all():
+    world = Crowded()
+    fenced = world.controller.fence_broker(2)
+    world.turn()
+    following = world.controller.create_topics([NewTopic("u", 1, 1)])
+    states = []
+    while not fenced.done:
+        states.append([partition.isr for partition in world.image.topics["t"].in_order()].count([1]))
+        assert "u" not in world.image.topics
+        world.turn()
+    assert sorted({*states}) == [0, 2, 4, 5]
+    assert world.seen == [([0, 1], False, 0), ([2, 3], False, 0), ([4], True, 6)]
+    assert fenced.value is None
+    world.turns_to_the_end()
+    assert following.value.result[0].error is None
+    assert world.image.topics["u"].partitions[0].leader == 1
+    assert world.image.offset + 1 == world.log.end_offset
+
+
+@pytest.mark.usefixtures("two_at_once")
+def test_a_topic_is_seen_whole():
+    world = Crowded()
+    made = world.controller.create_topics([NewTopic("u", 5, 1)])
+    grown = world.controller.create_partitions([NewPartitions("t", 9)])
+    world.turns_to_the_end()
+    assert made.value.result[0].error is None
+    assert grown.value.result == [("t", None)]
+    assert [indexes for indexes, *_ in world.seen] == [[0, 1, 2, 3, 4], [5, 6, 7, 8]]
+
+
+@pytest.mark.usefixtures("two_at_once")
+def test_what_a_subscriber_does_not_bear_is_seen_to_the_end(caplog):
+    world = Crowded()
+
+    def fails(image, delta):
+        raise ZeroDivisionError(len(world.seen))
+
+    world.controller.subscribe(fails)
+    fenced = world.controller.fence_broker(2)
+    world.turns_to_the_end()
+    with pytest.raises(ZeroDivisionError, match="1"):
+        _ = fenced.value
+    assert [indexes for indexes, *_ in world.seen] == [[0, 1], [2, 3], [4]]
+    assert world.image.brokers == replayed(world.records()).brokers
+    assert caplog.text.count("Unhandled error in a subscriber of the metadata") == 3
+
+
+@pytest.mark.usefixtures("two_at_once")
+@pytest.mark.parametrize("turns", range(12))
+def test_the_end_of_the_process_completes_what_is_seen_in_part(turns: int):
+    """Each record is replayed once, however far it was."""
+    world = Crowded()
+    world.controller.fence_broker(2)
+    for _ in range(turns):
+        world.turn()
+    world.controller.stop_brokers()
+    made = replayed(world.records())
+    assert (made.topics, made.brokers) == (world.image.topics, world.image.brokers)
+    assert world.image.offset + 1 == world.log.end_offset
+    assert made.brokers[2].fenced
+    world.turns_to_the_end()
+    assert world.image.topics == made.topics
+
+
+@given(st.lists(st.sampled_from(["create", "delete", "fence", "start", "turn", "turn"]), max_size=25))
+def test_the_log_makes_the_image_of_what_is_seen_in_parts(steps):
+    with patch("pykbroker.controller.commits.MANY", 2):
+        world = Crowded()
+        waits: list[Deferred[Any]] = []
+        for step in steps:
+            match step:
+                case "create":
+                    waits.append(world.controller.create_topics([NewTopic(f"t{len(waits) % 3}", 3, 1)]))
+                case "delete":
+                    waits.append(world.controller.delete_topics([topic.id for topic in world.image.topics.values()]))
+                case "fence":
+                    waits.append(world.controller.fence_broker(2))
+                case "start":
+                    waits.append(world.controller.start_broker(registration(2)))
+                case "turn":
+                    world.turn()
+        world.turns_to_the_end()
+        assert all(wait.done for wait in waits)
+        made = replayed(world.records())
+        assert (made.topics, made.brokers) == (world.image.topics, world.image.brokers)
+        assert world.image.offset + 1 == world.log.end_offset

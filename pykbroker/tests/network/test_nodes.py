@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pykbroker.controller.topics import NewTopic
 from pykbroker.network.nodes import NodeConnections
 from pykbroker.quorum.observer import Address
 from pykbroker.runtime.waits import Deferred
@@ -20,8 +21,10 @@ from pykbroker.tests.kit.running import ended, running_broker
 from pykbroker.tests.kit.secured import sasl_settings, secured_node, tls_settings
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.api_versions import ApiVersionsResponse
+from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from pykbroker.wire.messages.metadata import MetadataRequest, MetadataResponse
 from pykbroker.wire.messages.vote import VoteRequest, VoteResponse
+from pykbroker.wire.records import Record, encode_batch
 
 #: A guard against waiting for ever; what is about the limit itself has a short one.
 _LONG_MS, _SHORT_MS = 60_000, 50
@@ -151,7 +154,7 @@ def test_what_is_no_answer(frames: Callable[[int], bytes], why: str) -> None:
             errors = [await failure(wait) for wait in waits]
             if "not asked" in why:  # what it offers has no Vote; the answer beyond that ends the connection
                 assert {each.code for each in errors} == {ErrorCode.UNSUPPORTED_VERSION}
-                assert not asked._connections[address].usable
+                assert not any(each.usable for each in asked._connections[address])
             else:
                 assert {each.code for each in errors} == {ErrorCode.NETWORK_EXCEPTION}
                 assert why in errors[0].message
@@ -166,10 +169,43 @@ def test_a_node_that_does_not_answer_in_time() -> None:
             asked = nodes()
             error = await failure(metadata(asked, address, _SHORT_MS))
             assert error.message == f"{address} is not reached: it did not answer within 50 ms"
-            first = asked._connections[address]
+            (first,) = asked._connections[address]
             assert not first.usable
             await failure(metadata(asked, address, _SHORT_MS))
-            assert asked._connections[address] is not first
+            assert first not in asked._connections[address]
+            asked.close()
+
+    asyncio.run(scenario())
+
+
+def test_what_waits_at_a_node_and_is_abandoned_holds_nothing_up(tmp_path: Path) -> None:
+    """Of two such requests the second does, until it is answered: there are no more than two connections."""
+
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as running:
+            await ended(running.cluster.controller.create_topics([NewTopic("t")]))
+            topic_id = running.cluster.metadata.image.topics["t"].id
+            host, port = running.node.addresses()[1].split(":")
+            asked, address = nodes(), Address(host, int(port))
+
+            def waiting() -> Deferred[FetchResponse]:
+                topic = FetchTopic(topic_id=topic_id, partitions=[FetchPartition(0, partition_max_bytes=1000)])
+                request = FetchRequest(max_wait_ms=_LONG_MS, min_bytes=1, topics=[topic])
+                return asked.ask(address, request, FetchResponse, _LONG_MS, 13)
+
+            first = waiting()
+            first.abandon()
+            assert (await ended(metadata(asked, address))).brokers
+            assert not first.done
+            second = waiting()
+            second.abandon()
+            behind = metadata(asked, address)
+            partition = running.cluster.partition("t", 0)
+            assert partition is not None
+            partition.append_at_once(memoryview(bytearray(encode_batch([Record(value=b"x")]))))
+            assert (await ended(behind)).brokers
+            assert first.done
+            assert len(asked._connections[address]) == 2
             asked.close()
 
     asyncio.run(scenario())

@@ -28,7 +28,12 @@ from pykbroker.wire.records import Record, encode_batch
 
 async def started(*directories: Path) -> Node:
     log_dirs = ",".join(map(str, directories))
-    texts = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": log_dirs, "min.insync.replicas": "2"}
+    texts = {
+        "listeners": "PLAINTEXT://127.0.0.1:0",
+        "log.dirs": log_dirs,
+        "min.insync.replicas": "2",
+        "broker.heartbeat.interval.ms": "600000",  # a disk that fails is told at once
+    }
     node = Node(BrokerConfig(texts), 3, durable=False)
     await node.start()
     return node
@@ -128,7 +133,7 @@ def test_replicas_of_others_lead_what_lies_on_one_of_two_disks_that_failed(tmp_p
         elsewhere = [name for name in names if name not in here]
         assert elsewhere
         assert await produce(node, b"before") == ErrorCode.NONE
-        failing.directory.failed(OSError(errno.EIO, "on purpose"), "a test")
+        await asyncio.to_thread(failing.directory.failed, OSError(errno.EIO, "on purpose"), "a test")
 
         def leaders(some: list[str]) -> set[int]:
             return {image.topics[name].partitions[0].leader for name in some}

@@ -23,6 +23,7 @@ CONFIG = {
     "broker.heartbeat.interval.ms": 2000,
     "broker.session.timeout.ms": 9000,
     "initial.broker.registration.timeout.ms": 60_000,
+    "log.dir.failure.timeout.ms": 30_000,
 }
 ADDRESS = Address("c1", 9093)
 NODE = 4
@@ -39,6 +40,8 @@ class OurQuorum:
         #: Whether requests are not answered, and those that came.
         self.silent = False
         self.asked: list[Any] = []
+        #: Answers on their way, where they take a while.
+        self.under_way: list[tuple[Deferred[Any], Deferred[Any]]] | None = None
         self.subscribers = 0
 
     # The observer
@@ -77,9 +80,21 @@ class OurQuorum:
             epoch = registered.map(lambda epoch: BrokerRegistrationResponse(broker_epoch=epoch))
             return epoch.recover(KafkaError, lambda error: response(error_code=error.code))
         assert isinstance(request, BrokerHeartbeatRequest)
-        return self.controller.broker_heartbeat(request).recover(
+        answer = self.controller.broker_heartbeat(request).recover(
             KafkaError, lambda error: response(error_code=error.code)
         )
+        if self.under_way is None:
+            return answer
+        arrives: Deferred[Any] = Deferred()
+        self.under_way.append((answer, arrives))
+        return arrives
+
+    def arrive(self) -> None:
+        """Let the answers under way arrive."""
+        assert self.under_way is not None
+        under_way, self.under_way = self.under_way, []
+        for answer, arrives in under_way:
+            answer.pass_to(arrives)
 
     def pass_ms(self, ms: int) -> None:
         """Let time go by, in steps."""
@@ -168,6 +183,33 @@ def test_a_broker_that_was_unregistered_registers_again(quorum: OurQuorum) -> No
     assert broker.lifecycle.epoch > epoch
 
 
+def test_a_leader_that_is_found_is_asked_at_once(quorum: OurQuorum) -> None:
+    quorum.leader = None
+    broker = session(quorum)
+    assert not quorum.asked
+    quorum.leader = ADDRESS
+    broker.hasten()
+    assert isinstance(quorum.asked[0], BrokerRegistrationRequest)
+
+
+def test_what_changes_during_a_request_is_said_after_its_answer_at_once(quorum: OurQuorum) -> None:
+    """The logs are recovered while a heartbeat is on its way: the next one wants to be unfenced."""
+    broker = session(quorum)
+    quorum.under_way = []
+    quorum.pass_ms(200)
+    (before,) = quorum.asked[-1:]
+    broker.ready()
+    assert quorum.asked[-1] is before
+    quorum.arrive()
+    assert quorum.asked[-1] is not before
+    assert not quorum.asked[-1].want_fence
+    quorum.arrive()
+    assert broker.lifecycle.state is BrokerState.RUNNING
+    asked = len(quorum.asked)
+    quorum.pass_ms(1950)
+    assert len(quorum.asked) == asked
+
+
 def test_heartbeats_name_log_directories(quorum: OurQuorum) -> None:
     broker = session(quorum)
     broker.ready()
@@ -182,6 +224,21 @@ def test_heartbeats_name_log_directories(quorum: OurQuorum) -> None:
     assert (brokers[NODE].cordoned_log_dirs, brokers[NODE].log_dirs) == ([], DIRECTORIES[1:])
     quorum.pass_ms(3000)
     assert quorum.asked[-1].offline_log_dirs == DIRECTORIES[:1]
+
+
+@pytest.mark.parametrize("silent_ms", [25_000, 35_000])
+def test_a_failed_directory_that_nobody_hears_of_ends_the_broker(quorum: OurQuorum, silent_ms: int) -> None:
+    broker = session(quorum)
+    broker.ready()
+    quorum.pass_ms(1000)
+    quorum.silent = True
+    broker.fail_directories(DIRECTORIES[:1])
+    quorum.pass_ms(silent_ms)
+    quorum.silent = False
+    quorum.pass_ms(10_000)
+    ended = silent_ms > 30_000
+    assert (broker.lifecycle.state is BrokerState.SHUTTING_DOWN) == ended
+    assert ("log.dir.failure.timeout.ms" in broker.lifecycle.reason) == ended
 
 
 def test_an_older_metadata_version_has_no_cordoned_directories(quorum: OurQuorum) -> None:

@@ -13,8 +13,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from pykbroker.handlers import describe_transactions, init_producer_id, offset_commit, offset_fetch
 from pykbroker.metadata.names import CONSUMER_OFFSETS, TRANSACTION_STATE
-from pykbroker.runtime.waits import Deferred, attempt
-from pykbroker.security.context import RequestContext
+from pykbroker.runtime.waits import Deferred
 from pykbroker.simulation.machines import Machines
 from pykbroker.tests.simulation.copies import ALL_FAULTS, Copies, Event, Violation, play
 from pykbroker.wire.errors import ErrorCode, KafkaError
@@ -49,11 +48,7 @@ class CoordinatingMachines(Machines):
         raise NotImplementedError
 
     def _ask(self, node: int, handler: Any, request: Message, version: int, told: Callable[[Any], int | None]) -> Told:
-        ctx = RequestContext(request.API_KEY, version, 0, "client", "", "PLAINTEXT", "User:ANONYMOUS")
-        answer = attempt(handler.handle, self.cluster.brokers[node], ctx, request).map(told)
-        answer = answer.recover(KafkaError, lambda _: None)
-        self._work()
-        return cast("Told", answer)
+        return self.ask(node, handler, request, version).map(told).recover(KafkaError, lambda _: None)
 
 
 class GroupMachines(CoordinatingMachines):

@@ -16,7 +16,21 @@ from pykbroker.wire.messages.alter_partition import AlterPartitionRequest
 
 Event = tuple[str, *tuple[int, ...]]
 #: What is no fault.
-_USUAL = frozenset({"arrive", "produce", "ask", "read", "start", "fence", "unfence", "heal", "time"})
+_USUAL = frozenset({"arrive", "produce", "start", "fence", "unfence", "heal", "time"}) | {
+    *(
+        "ask",
+        "read",
+        "late",
+        "restart",
+        "give_up",
+        "retry",
+        "again",
+        "begin_epoch",
+        "beat",
+        "commit",
+        "deliver",
+    )  # of clients
+}
 
 
 class Violation(AssertionError):
@@ -97,12 +111,12 @@ class CopiesWatch:
                 raise Violation(f"epoch {epoch} begins at {first} in the log of {node}, by its cache at {start}")
             if epoch not in epochs and self._leaders.get(epoch) != node:
                 raise Violation(f"{node} knows epoch {epoch} from elsewhere than from records")
+        before = self._marks.get(node)
+        if before is not None and before[0] is log and log.high_watermark < before[1]:  # 4
+            raise Violation(f"the high watermark of {node} went back")
+        self._marks[node] = log, log.high_watermark
         led = partition.led
         if led is not None:
-            before = self._marks.get(node)
-            if before is not None and before[0] is led and log.high_watermark < before[1]:  # 4
-                raise Violation(f"the high watermark of the leader {node} went back")
-            self._marks[node] = led, log.high_watermark
             if led.knows_high_watermark and log.high_watermark < len(self.committed) and machines.state.leader == node:
                 raise Violation(f"{node} shows {log.high_watermark}, and {len(self.committed)} was shown before")
             isr = led.leading.isr

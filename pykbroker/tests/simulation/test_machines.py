@@ -13,12 +13,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from pykbroker.simulation.machines import Machines, records_of
+from pykbroker.simulation.machines import CONTROLLER, Machines, records_of
+from pykbroker.simulation.passages import described
 from pykbroker.tests.kit.depth import of_depths
 from pykbroker.tests.simulation.copies import ALL_FAULTS, Copies, Violation, small_world
 from pykbroker.tests.simulation.explorer import Explorer
 from pykbroker.tests.simulation.mutations import MUTATIONS, Mutation
 from pykbroker.tests.simulation.replication_story import STORIES, retold
+from pykbroker.tests.simulation.transacting import TransactingMachines
 
 WORLDS = int(os.environ.get("WORLDS", of_depths(30, 100, 10_000)))
 #: What must have happened in a hundred worlds, or they are too tame.
@@ -106,3 +108,23 @@ def test_a_replica_that_was_cut_learns_the_high_watermark_without_another_append
     machines.quiet()
     logs = [machines.log(node) for node in machines.ids]
     assert [(records_of(log), log.high_watermark) for log in logs if log is not None] == [([(0, 0, b"a")], 1)] * 3
+
+
+def test_a_follower_takes_an_answer_that_is_on_its_way_before_it_fetches_another_partition_too() -> None:
+    """It gives up a fetch that waits at the leader; the session would count what is in the answer as told."""
+    machines = TransactingMachines()
+    machines.elect_coordinator(2)
+    machines.flow()
+    machines.produce(1, b"a")
+    leader = machines.log(1)
+    assert leader is not None
+    while leader.high_watermark == 0:
+        machines.arrive(machines.arriving()[0])
+    machines.elect_coordinator(1)
+    told = [each.receiver for each in machines.under_way if described(each) == "Fetched high watermark 1"]
+    for node in told:
+        machines.arrive(next(at for at in machines.arriving() if machines.under_way[at][:2] == (CONTROLLER, node)))
+    machines.quiet()
+    logs = [machines.log(node) for node in machines.ids]
+    assert [log.high_watermark for log in logs if log is not None] == [1, 1, 1]
+    assert told

@@ -1,11 +1,14 @@
 """Small worlds of transactions over copies: one producer's transactions in ``t``, whose coordinator's topic is copied, too.
 
 The producer asks any broker for its next step, and again where it is refused or hears nothing. Each transaction has two records. Who reads what is
-committed reads both or none of them, at every moment, none of what was not committed, and in the end all of what was.
+committed reads both or none of them, at every moment, none of what was not committed, and in the end all of what was. What an incarnation
+of the producer has asked may arrive once more when another has begun, and a record that it has given up when its transaction is aborted: it
+writes nothing behind the records of later transactions, and ends nothing.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from random import Random
 from typing import Any, Final
@@ -13,8 +16,7 @@ from typing import Any, Final
 from pykbroker.controller.topics import NewTopic
 from pykbroker.handlers import add_partitions_to_txn, end_txn, fetch, init_producer_id, produce
 from pykbroker.metadata.names import TRANSACTION_STATE
-from pykbroker.runtime.waits import Deferred, attempt
-from pykbroker.security.context import RequestContext
+from pykbroker.runtime.waits import Deferred
 from pykbroker.simulation.clients.reading import FETCH_VERSION, committed, fetch_request
 from pykbroker.simulation.machines import TOPIC, Machines
 from pykbroker.tests.simulation.copies import ALL_FAULTS, Copies, Event, Violation, play
@@ -27,6 +29,10 @@ from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest
 from pykbroker.wire.records import Record, encode_batch
 
 _ID: Final = "one"
+#: What an incarnation has asked at least before another begins: a transaction, and some of the next.
+_ENOUGH: Final = 5
+#: What a transaction writes; others are markers.
+_RECORD: Final = re.compile(rb"(\d+)[ab]")
 #: Errors after which the same is asked again; after others the producer begins anew.
 _AGAIN: Final = frozenset(
     {
@@ -47,13 +53,6 @@ class TransactingMachines(Machines):
             [NewTopic(TRANSACTION_STATE, assignments=[(0, list(self.ids))], configs={"min.insync.replicas": "2"})]
         )
         self.quiet()
-
-    def ask(self, node: int, handler: Any, request: Message, version: int) -> Deferred[Any]:
-        """A request of a client to a broker that runs."""
-        ctx = RequestContext(request.API_KEY, version, 0, "client", "", "PLAINTEXT", "User:ANONYMOUS")
-        answer: Deferred[Any] = attempt(handler.handle, self.cluster.brokers[node], ctx, request)
-        self._work()
-        return answer
 
     def elect_coordinator(self, node: int) -> None:
         """Let the controller make a replica in sync the coordinator."""
@@ -77,6 +76,12 @@ class Transacted(Copies):
         #: By transaction: whether it is committed, None while nobody knows.
         self.outcomes: dict[int, bool | None] = {}
         self._reads: list[tuple[dict[int, bool | None], Deferred[Any]]] = []
+        #: What this incarnation has asked, by transaction and step, and what those before it have.
+        self._own: dict[tuple[int, str], tuple[Any, Message, int]] = {}
+        self._old: list[tuple[Any, Message, int]] = []
+        #: How often another incarnation begins where one has not ended, and how often one gives a record up.
+        self.restarts = self.losses = 0
+        self._looked_at = self._last = 0
 
     def events(self) -> Iterator[Event]:
         """A step of the producer is what an append is elsewhere."""
@@ -84,10 +89,15 @@ class Transacted(Copies):
             if event[0] != "produce":
                 yield event
         living = [node for node in self.machines.ids if self.machines.replica(node) is not None]
-        if self.records:  # most often who is to be asked
-            likely = [self._leader()] * 5 if self._leader() in living else []
+        likely = [self._leader()] * 5 if self._leader() in living else []  # most often who is to be asked
+        if self.records:
             yield from (("ask", node) for node in (*living, *likely))
         yield from (("read", node) for node in living)
+        yield from (("late", number, node) for number in range(len(self._old)) for node in (*living, *likely))
+        if self.restarts and self._step in ("second", "end") and len(self._own) >= _ENOUGH:
+            yield ("restart",)
+        if self.losses and (self._number, self._step) in self._own and self._step in ("first", "second"):
+            yield ("give_up",)
         if self.faults:
             topic = self.machines.image.topics[TRANSACTION_STATE].partitions[0]
             yield from (("elect_coordinator", node) for node in living if node in topic.isr and node != topic.leader)
@@ -104,9 +114,26 @@ class Transacted(Copies):
         self.records -= 1
         if self._answer is not None and self._answer.done:
             self._take(self._answer)
-        step = getattr(self, f"_{self._step}")
-        self._answer = self.machines.ask(node, *step())
+        step = getattr(self, f"_{self._step}")()
+        if self._step != "init":
+            self._own[self._number, self._step] = step
+        self._answer = self.machines.ask(node, *step)
         self._end_of_step()
+
+    def _on_restart(self) -> None:
+        """The producer ends where it stands, and another begins."""
+        self.restarts -= 1
+        self._step, self._answer = "init", None
+
+    def _on_give_up(self) -> None:
+        """The producer hears nothing of a record for too long: it aborts, and then needs another epoch (KIP-360). The record may come late."""
+        self.losses -= 1
+        self._old.append(self._own[self._number, self._step])
+        self._step, self._answer = "abort", None
+
+    def _on_late(self, number: int, node: int) -> None:
+        """A request of an earlier incarnation arrives once more; nobody waits for its answer."""
+        self.machines.ask(node, *self._old[number])
 
     def _end_of_step(self) -> None:
         if self._answer is not None and self._answer.done:
@@ -136,6 +163,8 @@ class Transacted(Copies):
         self._producer, self._sequence = (response.producer_id, response.producer_epoch), 0
         if self._number in self.outcomes and self._number not in self._ending:
             self.outcomes[self._number] = False
+        self._old += self._own.values()
+        self._own.clear()
         self._begin()
 
     _ending: frozenset[int] = frozenset()
@@ -176,7 +205,7 @@ class Transacted(Copies):
             base_sequence=self._sequence,
             transactional=True,
         )
-        data = [TopicProduceData(TOPIC, partition_data=[PartitionProduceData(0, bytearray(batch))])]
+        data = [TopicProduceData(TOPIC, partition_data=[PartitionProduceData(0, bytes(batch))])]
         return produce, ProduceRequest(_ID, -1, 2**30, data), 9
 
     def _first_code(self, response: Any) -> int:
@@ -203,8 +232,16 @@ class Transacted(Copies):
             self.outcomes[self._number] = False
         return end_txn, EndTxnRequest(_ID, *self._producer, self._commits), 3
 
+    def _abort(self) -> tuple[Any, Message, int]:
+        return end_txn, EndTxnRequest(_ID, *self._producer, committed=False), 3
+
+    def _abort_done(self, _: Any) -> None:
+        self._step = "init"
+
     def _end_code(self, response: Any) -> int:
         return response.error_code  # type: ignore[no-any-return]
+
+    _abort_code = _end_code
 
     def _end_done(self, _: Any) -> None:
         self.outcomes[self._number] = self._commits
@@ -219,6 +256,13 @@ class Transacted(Copies):
     def look(self) -> None:
         self._end_of_step()
         super().look()
+        shown = self.watch.committed
+        for record in shown[self._looked_at :]:
+            found = _RECORD.fullmatch(record.value)
+            if found is not None and int(found[1]) < self._last:
+                raise Violation(f"{record} is committed, and transaction {self._last} had begun: {shown}")
+            self._last = self._last if found is None else int(found[1])
+        self._looked_at = len(shown)
         for before, answer in [each for each in self._reads if each[1].done]:
             self._reads.remove((before, answer))
             if answer.error is None:
@@ -260,10 +304,11 @@ class Transacted(Copies):
             )
 
 
-def transacted_world(seed: int, steps: int = 150) -> Transacted:
+def transacted_world(seed: int, steps: int = 400) -> Transacted:
     """One course of events out of a seed, to its quiet end. Raises Violation."""
     rng = Random(seed)
     machines = TransactingMachines(seed=seed)
     world = Transacted(machines, records=60, faults=rng.randint(1, 6), kinds=ALL_FAULTS)
+    world.restarts, world.losses = rng.choice((0, 1, 2)), rng.choice((0, 0, 1))
     play(world, rng, steps, faults=0.05)
     return world

@@ -167,7 +167,7 @@ def state() -> dict[str, Any]:
             logging.getLoggerClass(),
             logging.raiseExceptions,
         ),
-        "policy": asyncio.get_event_loop_policy(),
+        "policy": asyncio.events._event_loop_policy,  # the function that returns it warns from Python 3.14 on
         "sockets": socket.getdefaulttimeout(),
         "faulthandler": faulthandler.is_enabled(),
         "locale": locale.setlocale(locale.LC_ALL),

@@ -144,3 +144,23 @@ def test_every_unit_test_is_in_one_part_of_a_quick_run() -> None:
     assert not tops & set(paths)  # what is named is run, also where it is to be ignored
     assert tops | {path for path in paths if path in job.UNIT} == set(job.UNIT)
     assert {f"--ignore={path}" for path in paths} == set(others.arguments[3:]) - tops
+
+
+def test_another_python_has_each_unit_test_in_a_quick_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one part of a whole run, and as a quick run of its own."""
+    python = ROOT / "build" / "py3.99" / "bin" / "python"
+    monkeypatch.setattr(job, "_OTHER_PYTHONS", [python])
+    (part,) = (part for part in job.parts() if part.name == "py3.99")
+    assert (part.python, part.environment) == (str(python), {job.QUICK_VARIABLE: "1"})
+    assert {*part.arguments} > {"scripts.test_job.thinning", "wire", "pykbroker"}
+    own, others = job.quick_parts(), job.quick_parts(str(python), "py3.99-")
+    assert [part.arguments for part in own] == [part.arguments for part in others]
+    assert {part.python for part in others} == {str(python)}
+    assert len({part.log for part in (*own, *others)}) == 2 * len(own)
+
+
+def test_a_part_has_its_variables(part: Make, capfd) -> None:
+    given = part("given", "import os\ndef test_given(): assert os.environ['OF_THE_PART'] == 'yes'\n")
+    given.environment = {"OF_THE_PART": "yes"}
+    assert run([given], 1) == 0
+    assert "OF_THE_PART" not in os.environ

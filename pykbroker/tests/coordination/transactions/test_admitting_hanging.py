@@ -113,7 +113,9 @@ class LateAnswers:
 
 @pytest.mark.parametrize("meanwhile", [False, True])
 def test_a_marker_between_the_verification_and_the_batch(meanwhile, monkeypatch):
-    """What the coordinator said is about a transaction that the marker has ended: the batch would hang for ever."""
+    """What the coordinator said is about a transaction that the marker has ended: the batch would hang for ever. Of two questions at once each
+    has its answer, whatever becomes of the batch of the first one.
+    """
     world = MemoryCluster()
     world.topic()
     port = LateAnswers()
@@ -121,14 +123,14 @@ def test_a_marker_between_the_verification_and_the_batch(meanwhile, monkeypatch)
     log = world.broker.partition("t", 0).log
     producer = Producer(world, "tx", protocol=1).started()
     dialect = Dialect(adds=False, knows_abortable=False)
-    admitted = admit(
-        world.broker, "tx", (producer.producer_id, producer.epoch), [world.broker.partition("t", 0)], dialect
-    )
+    who, partition = (producer.producer_id, producer.epoch), world.broker.partition("t", 0)
+    admitted = [admit(world.broker, "tx", who, [partition], dialect) for _ in range(2)]
     if meanwhile:
         marker = WritableTxnMarker(
             producer.producer_id, producer.epoch, False, [WritableTxnMarkerTopic("t", [0])], coordinator_epoch=0
         )
         world.ask(WriteTxnMarkersRequest([marker]), 1)
     port.answer.complete({})
-    assert [each.code for each in admitted.value.values()] == ([INVALID] if meanwhile else [])
+    for each in admitted:
+        assert [refusal.code for refusal in each.value.values()] == ([INVALID] if meanwhile else [])
     assert not log.producers.guards

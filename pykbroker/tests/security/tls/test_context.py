@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ssl
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -122,12 +123,24 @@ def test_what_no_client_could_speak_is_refused(settings: Any, why: str) -> None:
 @pytest.mark.parametrize("certificate", [with_small_key, signed_with_sha1])
 @pytest.mark.parametrize("protocols", [("TLSv1.2",), ("TLSv1.3",), ("TLSv1.2", "TLSv1.3")])
 def test_a_weak_certificate_is_shown_as_java_shows_it(
-    certificate: Callable[[], Certificate], protocols: tuple[str, ...]
+    certificate: Callable[[], Certificate], protocols: tuple[str, ...], tmp_path: Path
 ) -> None:
-    weak, usual = made(certificate(), protocols=protocols), made(protocols=protocols)
-    assert (weak.is_weak, usual.is_weak) == (True, False)
+    made_weak = certificate()
+    weak, usual = made(made_weak, protocols=protocols), made(protocols=protocols)
+    assert (weak.is_weak, usual.is_weak) == (_is_refused(made_weak, tmp_path), False)
     assert weak.certificate["subject"] == usual.certificate["subject"] == ((("commonName", "localhost"),),)
     assert weak.context.get_ciphers() == usual.context.get_ciphers()
+
+
+def _is_refused(certificate: Certificate, folder: Path) -> bool:
+    """Whether OpenSSL refuses it by default: 3.0 does, 3.6 takes a signature with SHA-1."""
+    file = folder / "weak.pem"
+    file.write_text(certificate.key + certificate.chain)
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(file)
+    except ssl.SSLError:
+        return True
+    return False
 
 
 @pytest.mark.parametrize(
