@@ -122,13 +122,13 @@ def part_of(cluster: ModelCluster, node: int) -> Part:
     replica = cluster.replicas[node]
     altering = replica.altering
     sent = altering._sent
-    number = -1 if sent is None else sent.number
+    awaited = None if sent is None else (replica.broker_epoch, sent.number)
     disk = (
         (node, replica.broker_epoch),
         _batches(replica.batches),
         tuple(replica.epochs.entries()),
         tuple(sorted([((node, each[1]), each[2], tuple(each[3])) for each in cluster.fetches if each[0] == node])),
-        tuple(sorted([_proposal(each, number) for each in cluster.proposals if each[0] == node])),
+        tuple(sorted([_proposal(each, awaited) for each in cluster.proposals if each[0] == node])),
     )
     if not replica.alive:
         return Part(*disk, alive=False)
@@ -195,9 +195,9 @@ def _answer(message: tuple[int, int, FetchAnswer]) -> Key:
     return (node, broker_epoch), tuple(asked), int(code), diverging or (), log, high_watermark, start, end
 
 
-def _proposal(message: Any, awaited: int) -> Key:
+def _proposal(message: Any, awaited: tuple[int, int] | None) -> Key:
     node, broker_epoch, request = message
-    return (node, broker_epoch), request.number == awaited, _change_of(request.changes[0])
+    return (node, broker_epoch), (broker_epoch, request.number) == awaited, _change_of(request.changes[0])
 
 
 def _told(told: CommittedIsr | int) -> Key:
