@@ -185,6 +185,10 @@ def _eligible_for_ever(before: Any, target: Any, _: Any) -> list[int]:
     return sorted(known & {*target.replicas})
 
 
+def _anybody_joins(*_: Any) -> bool:
+    return True
+
+
 def _stays_in_sync(*_: Any) -> Generator[float, None, list[Any]]:
     yield from ()
     return []
@@ -237,6 +241,9 @@ MUTATIONS: dict[str, Mutation] = {
     "one AlterPartition is under way": Mutation(Altering, "next_request", _one_behind_the_other, 1),
     "an answer to what is proposed no more is ignored": Mutation(Isr, "granted", _takes_any_answer, 63),
     "nobody is eligible beside a large ISR (KIP-966)": Mutation(partition_changes, "_eligible", _eligible_for_ever),
+    "the controller lets nobody join who is fenced or has started anew (KIP-903)": Mutation(
+        alter_partition, "_may_join", _anybody_joins, story="kip_903"
+    ),
     "who is fenced leaves the ISR": Mutation(ReplicationControl, "without", _stays_in_sync, 16),
     "an epoch without a record is cut off": Mutation(LeaderEpochs, "truncate_end", _everybody_may, 8),
 }
