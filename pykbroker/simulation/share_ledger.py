@@ -87,8 +87,8 @@ class ShareLedger:
         last = self._last.get((where, offset))
         if last is not None and last.requested.life == requested.life and last.received_ms <= requested.ms:
             # The same count may come again: it is not written before the record is released, and a share partition that nobody has
-            # a session of for a moment is read anew.
-            if count < last.times:
+            # a session of for a moment is read anew. While the disk takes nothing, not even a lock that is over is written.
+            if count < last.times and self._world.disk.fail is None:
                 history.wrong(f"{now_ms}: {name} is delivered for the {count}th time after the {last.times}th")
             holds = (
                 (where, offset) in self._holds and last.member.alive and last.link is not None and not last.link.closed

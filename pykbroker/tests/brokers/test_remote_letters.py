@@ -16,7 +16,12 @@ from pykbroker.share_partitions.states import Acknowledge
 from pykbroker.tests.kit.share_groups import ShareCluster, ShareMember
 from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages.fetch import FetchRequest
-from pykbroker.wire.messages.produce import ProduceRequest
+from pykbroker.wire.messages.produce import (
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
 from pykbroker.wire.records import Record, decode_records, encode_batch
 
 LEADER = 7
@@ -30,6 +35,8 @@ class Elsewhere(ShareCluster):
     def __init__(self, *, most_bytes: int = 1_000_000, **enabled: str) -> None:
         self.lost: set[int] = set()
         self.is_gone = False
+        #: What the first question is answered.
+        self.refusal: ErrorCode | None = None
         self.asked: list[Any] = []
         self.most_bytes = most_bytes
         super().__init__()
@@ -50,6 +57,9 @@ class Elsewhere(ShareCluster):
     def ask_peer(self, request: Any, version: int) -> Deferred[Any]:
         lost = len(self.asked) in self.lost
         self.asked.append(request)
+        if self.refusal is not None and len(self.asked) == 1:
+            refused = PartitionProduceResponse(error_code=self.refusal)
+            return Deferred.completed(ProduceResponse([TopicProduceResponse(partition_responses=[refused])]))
         answer = None if self.is_gone else self.post(request, max(version, request.VERSIONS[1]))
         if answer is None or lost:
             return Deferred.failed(KafkaError(ErrorCode.NETWORK_EXCEPTION, "it does not answer"))
@@ -133,6 +143,18 @@ def test_an_answer_that_is_lost_leaves_no_letter_twice(lost: set[int]) -> None:
     """Those to Produce, ListOffsets, Fetch and Produce again."""
     world = Elsewhere()
     world.lost = lost
+    given_up(world)
+    later(world)
+    assert letters(world) == [(0, b"0"), (1, b"1")]
+
+
+@pytest.mark.parametrize(
+    "refusal", [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+)
+def test_a_leader_that_does_not_know_it_yet_is_asked_again(refusal: ErrorCode) -> None:
+    """That it leads, or the topic, which may be a moment old."""
+    world = Elsewhere()
+    world.refusal = refusal
     given_up(world)
     later(world)
     assert letters(world) == [(0, b"0"), (1, b"1")]

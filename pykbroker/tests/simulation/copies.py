@@ -17,7 +17,19 @@ from pykbroker.wire.messages.alter_partition import AlterPartitionRequest
 Event = tuple[str, *tuple[int, ...]]
 #: What is no fault.
 _USUAL = frozenset({"arrive", "produce", "start", "fence", "unfence", "heal", "time"}) | {
-    *("ask", "read", "late", "restart", "retry", "again", "begin_epoch", "beat", "commit", "deliver")  # of clients
+    *(
+        "ask",
+        "read",
+        "late",
+        "restart",
+        "give_up",
+        "retry",
+        "again",
+        "begin_epoch",
+        "beat",
+        "commit",
+        "deliver",
+    )  # of clients
 }
 
 

@@ -399,12 +399,12 @@ class Grouped(Copies):
         self.epoch = max(self.epoch, epoch)
 
     def used(self, member: Member, added: set[int]) -> None:
-        """A coordinator has given a member what it uses, some of it new."""
+        """A coordinator has given a member what it uses, some of it new; if that came in time: an answer may wait for longer than a session."""
         for index in sorted(member.owned):
             owner = self.given.setdefault((member.epoch, index), member.id)
             if owner != member.id:
                 raise Violation(f"{owner} and {member.id} are given {index} in epoch {member.epoch}")
-        for index in sorted(added):
+        for index in sorted(added) if member.is_in(self.now_ms) else ():
             self.expelled += [each for each in self.late if each.partition == index and index in each.member.owned]
             self._uses[index].append((len(self.path), member.id))
             self.uses += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from typing import Any, NamedTuple
 
 from pykbroker.brokers.replica_fetcher import ReplicaFetcher
@@ -13,12 +13,14 @@ from pykbroker.handlers.fetching.attempt import Attempt
 from pykbroker.partitions.following import FollowedPartition
 from pykbroker.partitions.leadership import Leadership
 from pykbroker.partitions.partition import Partition
-from pykbroker.replication.altering import Altering
+from pykbroker.replication.altering import Altering, AlterRequest
 from pykbroker.replication.following import FollowerDecision, FollowerStep, Following
-from pykbroker.replication.isr import Isr, IsrMember, ProposedIsr
+from pykbroker.replication.isr import CommittedIsr, Isr, IsrMember, ProposedIsr
 from pykbroker.replication.leading import Leading
 from pykbroker.storage.directories.manager import LogManager
+from pykbroker.storage.log.epochs import LeaderEpochs
 from pykbroker.storage.log.log import Log
+from pykbroker.storage.log.state import LogState
 
 
 class Mutation(NamedTuple):
@@ -164,9 +166,34 @@ def _from_a_replica_without_role(self: Attempt, item: Any, partition: Partition)
     self._read(item, partition)
 
 
+def _goes_back(self: LogState, offset: int) -> None:
+    self.high_watermark = offset
+
+
+def _one_behind_the_other(self: Altering[Any, Any]) -> AlterRequest[Any, Any] | None:
+    self._sent = None
+    return _next_request(self)
+
+
+def _takes_any_answer(self: Isr, _: ProposedIsr, answer: CommittedIsr) -> bool:
+    self._commit(answer.partition_epoch, answer.members)
+    return True
+
+
+def _eligible_for_ever(before: Any, target: Any, _: Any) -> list[int]:
+    known = {*before.eligible_leader_replicas, *before.isr} - {*target.isr, *target.after_unclean_shutdown}
+    return sorted(known & {*target.replicas})
+
+
+def _stays_in_sync(*_: Any) -> Generator[float, None, list[Any]]:
+    yield from ()
+    return []
+
+
 _propose, _expansion, _fetched = Isr.propose, Leading.expansion, Leading.fetched
 _check_served_by, _plan = Partition.check_served_by, alter_partition._plan
 _high_watermark, _open = Leading.high_watermark, LogManager.open
+_next_request = Altering.next_request
 _take_role, _to_send, _cut = Partition._take_role, answer._to_send, FollowedPartition.cut
 
 MUTATIONS: dict[str, Mutation] = {
@@ -203,4 +230,13 @@ MUTATIONS: dict[str, Mutation] = {
     "who lags leaves the ISR": Mutation(Leading, "shrinking", _nobody_lags, story="lost_proposal"),
     "a proposal whose answer is lost goes again": Mutation(Altering, "failed", _lost_proposals, story="lost_proposal"),
     "followers' fetches are noted": Mutation(Attempt, "_read_for_replica", _from_a_replica_without_role),
+    "the high watermark never goes back": Mutation(LogState, "commit_to", _goes_back, 1),
+    "a high watermark of the epoch before says too little (KIP-207)": Mutation(
+        Leadership, "knows_high_watermark", True, 1
+    ),
+    "one AlterPartition is under way": Mutation(Altering, "next_request", _one_behind_the_other, 1),
+    "an answer to what is proposed no more is ignored": Mutation(Isr, "granted", _takes_any_answer, 63),
+    "nobody is eligible beside a large ISR (KIP-966)": Mutation(partition_changes, "_eligible", _eligible_for_ever),
+    "who is fenced leaves the ISR": Mutation(ReplicationControl, "without", _stays_in_sync, 16),
+    "an epoch without a record is cut off": Mutation(LeaderEpochs, "truncate_end", _everybody_may, 8),
 }

@@ -24,6 +24,8 @@ from pykbroker.coordination.transactions import ending, initializing
 from pykbroker.coordination.transactions.completing import Completion
 from pykbroker.coordination.transactions.shard import TransactionShard
 from pykbroker.coordination.transactions.transaction import Transaction
+from pykbroker.handlers import produce
+from pykbroker.runtime.waits import Deferred
 from pykbroker.storage.log.log import Log
 from pykbroker.storage.log.state import LogState
 from pykbroker.tests.kit.depth import of_depths
@@ -66,7 +68,7 @@ def test_small_worlds_of_transactions() -> None:
         counts.update(event[0] for event in world.path)
         counts.update(f"transaction {outcome}" for outcome in world.outcomes.values())
     if WORLDS >= 40:
-        expected = {"transaction True": 100, "transaction False": 80, "late": 400, "restart": 40}
+        expected = {"transaction True": 100, "transaction False": 80, "late": 400, "restart": 40, "give_up": 20}
         expected |= {"kill": 25, "elect": 30, "elect_coordinator": 25}
         assert not {what: counts[what] for what, least in expected.items() if counts[what] < least * WORLDS // 100}
 
@@ -182,9 +184,10 @@ RULES_OF_TRANSACTIONS: dict[str, tuple[Any, str, Any, int]] = {
     "readers are told what was aborted": (Log, "aborted_transactions", lambda *_, **__: [], 0),
     "readers stop at the first open transaction": (LogState, "last_stable_offset", property(_high_watermark), 0),
     "a decision has its markers": (Completion, "_write", lambda *_: None, 0),
-    "a transaction is complete when its markers are committed": (Completion, "_write", _completes_at_once, 27),
-    "who takes over completes what was decided": (TransactionShard, "begin", lambda *_: Outcome(), 9),
-    "an end is of the producer's epoch": (ending, "_check_identity", lambda *_: True, 5),
+    "a transaction is complete when its markers are committed": (Completion, "_write", _completes_at_once, 101),
+    "who takes over completes what was decided": (TransactionShard, "begin", lambda *_: Outcome(), 5),
+    "an end is of the producer's epoch": (ending, "_check_identity", lambda *_: True, 1),
+    "a record is of an open transaction (KIP-890)": (produce, "admit", lambda *_: Deferred.completed({}), 207),
 }
 
 

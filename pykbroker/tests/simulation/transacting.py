@@ -2,7 +2,8 @@
 
 The producer asks any broker for its next step, and again where it is refused or hears nothing. Each transaction has two records. Who reads what is
 committed reads both or none of them, at every moment, none of what was not committed, and in the end all of what was. What an incarnation
-of the producer has asked may arrive once more when another has begun: it writes nothing behind the records of that, and ends nothing.
+of the producer has asked may arrive once more when another has begun, and a record that it has given up when its transaction is aborted: it
+writes nothing behind the records of later transactions, and ends nothing.
 """
 
 from __future__ import annotations
@@ -78,8 +79,8 @@ class Transacted(Copies):
         #: What this incarnation has asked, by transaction and step, and what those before it have.
         self._own: dict[tuple[int, str], tuple[Any, Message, int]] = {}
         self._old: list[tuple[Any, Message, int]] = []
-        #: How often another incarnation begins where one has not ended.
-        self.restarts = 0
+        #: How often another incarnation begins where one has not ended, and how often one gives a record up.
+        self.restarts = self.losses = 0
         self._looked_at = self._last = 0
 
     def events(self) -> Iterator[Event]:
@@ -88,13 +89,15 @@ class Transacted(Copies):
             if event[0] != "produce":
                 yield event
         living = [node for node in self.machines.ids if self.machines.replica(node) is not None]
-        if self.records:  # most often who is to be asked
-            likely = [self._leader()] * 5 if self._leader() in living else []
+        likely = [self._leader()] * 5 if self._leader() in living else []  # most often who is to be asked
+        if self.records:
             yield from (("ask", node) for node in (*living, *likely))
         yield from (("read", node) for node in living)
-        yield from (("late", number, node) for number in range(len(self._old)) for node in living)
+        yield from (("late", number, node) for number in range(len(self._old)) for node in (*living, *likely))
         if self.restarts and self._step in ("second", "end") and len(self._own) >= _ENOUGH:
             yield ("restart",)
+        if self.losses and (self._number, self._step) in self._own and self._step in ("first", "second"):
+            yield ("give_up",)
         if self.faults:
             topic = self.machines.image.topics[TRANSACTION_STATE].partitions[0]
             yield from (("elect_coordinator", node) for node in living if node in topic.isr and node != topic.leader)
@@ -121,6 +124,12 @@ class Transacted(Copies):
         """The producer ends where it stands, and another begins."""
         self.restarts -= 1
         self._step, self._answer = "init", None
+
+    def _on_give_up(self) -> None:
+        """The producer hears nothing of a record for too long: it aborts, and then needs another epoch (KIP-360). The record may come late."""
+        self.losses -= 1
+        self._old.append(self._own[self._number, self._step])
+        self._step, self._answer = "abort", None
 
     def _on_late(self, number: int, node: int) -> None:
         """A request of an earlier incarnation arrives once more; nobody waits for its answer."""
@@ -223,8 +232,16 @@ class Transacted(Copies):
             self.outcomes[self._number] = False
         return end_txn, EndTxnRequest(_ID, *self._producer, self._commits), 3
 
+    def _abort(self) -> tuple[Any, Message, int]:
+        return end_txn, EndTxnRequest(_ID, *self._producer, committed=False), 3
+
+    def _abort_done(self, _: Any) -> None:
+        self._step = "init"
+
     def _end_code(self, response: Any) -> int:
         return response.error_code  # type: ignore[no-any-return]
+
+    _abort_code = _end_code
 
     def _end_done(self, _: Any) -> None:
         self.outcomes[self._number] = self._commits
@@ -292,6 +309,6 @@ def transacted_world(seed: int, steps: int = 400) -> Transacted:
     rng = Random(seed)
     machines = TransactingMachines(seed=seed)
     world = Transacted(machines, records=60, faults=rng.randint(1, 6), kinds=ALL_FAULTS)
-    world.restarts = rng.choice((0, 1, 2))
+    world.restarts, world.losses = rng.choice((0, 1, 2)), rng.choice((0, 0, 1))
     play(world, rng, steps, faults=0.05)
     return world
