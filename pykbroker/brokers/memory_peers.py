@@ -93,10 +93,9 @@ class MemoryPeers:
             _lost(node_id, answer)
             return
         handler = self._handler_of(request.API_KEY)
-        dormant = broker.dormant
-        closed = {each for each in handler.logs_of(broker, version, request) if each in dormant.partitions}
+        closed = broker.dormant.closed(handler.logs_of(broker, version, request))
         if closed:
-            opened = dormant.open(closed)
+            opened = broker.dormant.open(closed)
             opened.settled().map(lambda _: self._deliver(sender, node_id, request, version, answer)).or_log("opening")
             return
         ctx = RequestContext(request.API_KEY, version, 0, f"broker-{sender}", "", _LISTENER, _PRINCIPAL)

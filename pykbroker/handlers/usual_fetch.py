@@ -18,6 +18,7 @@ from pykbroker.handlers.contract import LARGE
 from pykbroker.handlers.fetch import AT_ONCE, Fetch
 from pykbroker.handlers.fetching import attempt
 from pykbroker.handlers.fetching.context import READ_COMMITTED
+from pykbroker.partitions.dormant_logs import OPENED_AT_ONCE
 from pykbroker.partitions.fetch_sessions import FINAL_EPOCH, NO_SESSION, FetchItem
 from pykbroker.security.context import RequestContext
 from pykbroker.storage.index.index import WouldBlockError, read_cached
@@ -54,6 +55,7 @@ _pack_flexible = Struct(">ihqqqBi").pack
 _pack_topic, _pack_count = Struct(">h").pack, Struct(">i").pack
 
 _key = attrgetter("key")
+_partition = attrgetter("partition")
 
 #: What is found of a partition: error, high watermark, last stable offset, log start offset, records.
 Found = tuple[FetchItem, int, int, int, int, Buffer]
@@ -181,6 +183,8 @@ def _is_usual(
                 return False
             if by_id:
                 item.name = partition.topic
+    if len(requested) > OPENED_AT_ONCE and broker.dormant.new and broker.dormant.closed(map(_partition, requested)):
+        return False
     return len(requested) == 1 or len(set(map(_key, requested))) == len(requested)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pykbroker.handlers import produce
 from pykbroker.metadata.names import INTERNAL_TOPICS
+from pykbroker.partitions.dormant_logs import OPENED_AT_ONCE
 from pykbroker.security.context import RequestContext
 from pykbroker.storage.log.log import AppendResult
 from pykbroker.wire.apis import ApiKey
@@ -113,6 +114,7 @@ def _read(broker: Broker, frame: memoryview, pos: int, version: int) -> tuple[in
     by_id = version >= produce.IDS_SINCE
     find: Any = broker.partition_by_id if by_id else broker.partition
     topics: list[Topic] = []
+    partitions = 0
     for _ in range(count - 1):
         start, length = pos, UUID_SIZE if by_id else frame[pos]
         pos += length
@@ -150,7 +152,15 @@ def _read(broker: Broker, frame: memoryview, pos: int, version: int) -> tuple[in
             return None
         pos += 1
         topics.append((key, encoded, found))
+        partitions += parts
+    if partitions > OPENED_AT_ONCE and broker.dormant.new and _creates_many(broker, topics):
+        return None
     return None if frame[pos] or pos + 1 != len(frame) else (acks, timeout_ms, topics)
+
+
+def _creates_many(broker: Broker, topics: list[Topic]) -> bool:
+    """Whether so many logs are created that they are before the request is handled, some in each turn."""
+    return bool(broker.dormant.closed(partition for _, _, found in topics for partition, _ in found))
 
 
 def _go_on(

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
-from functools import partial
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from pykbroker.runtime.slices import WEIGHT_OF_A_TURN
+from pykbroker.runtime.waiting_work import carry_out
 from pykbroker.runtime.waits import Deferred, attempt
 from pykbroker.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.runtime import Runtime
+    from pykbroker.runtime.waiting_work import WaitingWork
     from pykbroker.storage.directories.log_directories import LogDirectories
 
 log = logging.getLogger(__name__)
 
-#: Logs opened in one turn of the loop; a request may name ten thousand.
-_OPENED_AT_ONCE = 16
+#: Logs opened in one turn of the loop, or created; a request may name ten thousand.
+OPENED_AT_ONCE = 16
 
 
 class DormantLogs:
@@ -31,25 +33,41 @@ class DormantLogs:
         #: Partitions that were created since the start and whose logs have not been opened: nothing was written to them.
         self.new: set[Partition] = set()
 
+    def closed(self, partitions: Iterable[Partition | None]) -> Collection[Partition]:
+        """Those of a request's partitions, in order and each once, whose logs are opened before it is handled. New ones are created with it
+        if they are few.
+        """
+        closed: dict[Partition, None] = {}
+        created: dict[Partition, None] = {}
+        for partition in partitions:
+            if partition is not None and partition in self.partitions:
+                closed[partition] = None
+            elif partition is not None and partition in self.new:
+                created[partition] = None
+        return closed | created if len(created) > OPENED_AT_ONCE else closed
+
     def open(self, partitions: Collection[Partition]) -> Deferred[None]:
         """Open these logs, some in each turn. A thread reads the files first, so that the loop does not wait for the
         disk. A log that cannot be opened is no longer dormant: its next user gets the error.
         """
-        ready: Deferred[None] = Deferred()
-        self._read_some(list(partitions), ready)
-        return ready
+        wanted = list(partitions)
+        opened = self._read_and_open(wanted[:OPENED_AT_ONCE])
+        if len(wanted) <= OPENED_AT_ONCE:
+            return opened
+        return opened.chain(lambda _: carry_out(self._runtime.slices, self._opening(wanted[OPENED_AT_ONCE:])))
 
-    def _read_some(self, rest: list[Partition], ready: Deferred[None]) -> None:
-        some, rest = rest[:_OPENED_AT_ONCE], rest[_OPENED_AT_ONCE:]
-        if not some:
-            ready.complete(None)
-            return
-        names = [f"{partition.topic}-{partition.index}" for partition in some]
+    def _opening(self, partitions: Sequence[Partition]) -> WaitingWork[None]:
+        for begin in range(0, len(partitions), OPENED_AT_ONCE):
+            yield WEIGHT_OF_A_TURN
+            yield self._read_and_open(partitions[begin : begin + OPENED_AT_ONCE])
+
+    def _read_and_open(self, partitions: Sequence[Partition]) -> Deferred[None]:
+        names = [f"{partition.topic}-{partition.index}" for partition in partitions]
         read = attempt(self._runtime.offload_read, self._directories.warm, names).settled()
-        read.map(partial(self._open_some, some, rest, ready)).pass_failure_to(ready)
+        return read.map(lambda _: self._open(partitions))
 
-    def _open_some(self, some: list[Partition], rest: list[Partition], ready: Deferred[None], _read: None) -> None:
-        for partition in some:
+    def _open(self, partitions: Iterable[Partition]) -> None:
+        for partition in partitions:
             self.partitions.discard(partition)
             if not partition.deleted:
                 try:
@@ -58,7 +76,6 @@ class DormantLogs:
                     log.error("The log of %s-%d cannot be opened: %s", partition.topic, partition.index, error)
                 except Exception:
                     log.exception("The log of %s-%d cannot be opened", partition.topic, partition.index)
-        self._read_some(rest, ready)
 
     def bring_into_memory(self, partition: Partition) -> Deferred[None]:
         """Completes when the whole log is in the page cache.

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pykbroker.handlers.contract import LARGE, CloseConnection, NotYet
 from pykbroker.handlers.table import SUPPORTED, ServedApi
+from pykbroker.partitions.dormant_logs import OPENED_AT_ONCE
 from pykbroker.requests.pipeline import Pipeline, Place
 from pykbroker.runtime.waits import Deferred
 from pykbroker.security.context import RequestContext
@@ -47,6 +48,8 @@ USUAL_VARIABLE = "PYKBROKER_USUAL_PATH"
 #: What LARGE is for APIs whose frames are large because of the records in them.
 LARGE_WITH_RECORDS = 16 * 1024
 _WITH_RECORDS = frozenset({ApiKey.PRODUCE})
+#: A request that names more than OPENED_AT_ONCE partitions has more bytes: four for each, and twelve before them.
+_NAMES_MANY = 4 * OPENED_AT_ONCE + 12
 
 
 class _Route:
@@ -162,7 +165,7 @@ class Dispatcher:
                 if self._reads_size:
                     ctx.size = len(frame)
                 return self._large.answer(broker, ctx, frame, pos, route)
-        if route.opens is not None and broker.dormant.partitions:
+        if route.opens is not None and (broker.dormant.partitions or (broker.dormant.new and len(frame) > _NAMES_MANY)):
             _wait_for_logs(broker, route.opens(broker, version, request))
         if self._reads_size:
             ctx.size = len(frame)
@@ -222,9 +225,10 @@ def _tell(route: _Route, ctx: RequestContext, peer: Peer, size: int) -> None:
 
 
 def _wait_for_logs(broker: Broker, partitions: Iterable[Partition | None]) -> None:
-    """Raises NotYet if any of the logs is closed since the start: a thread reads its files first."""
-    dormant = broker.dormant.partitions
-    closed = {partition for partition in partitions if partition in dormant}
+    """Raises NotYet if any of the logs is closed since the start, or many are created: a thread reads their files first, and some are opened
+    in each turn.
+    """
+    closed = broker.dormant.closed(partitions)
     if closed:
         raise NotYet(broker.dormant.open(closed))
 

@@ -176,11 +176,12 @@ class _Large:
         ctx, broker = self._ctx, self._broker
         request = yield from decoded(ctx.api_key, frame, at, ctx.api_version)
         dormant = broker.dormant
-        closed: set[Partition] = set()
-        for partition in self._api.logs_of(broker, ctx.api_version, request) if dormant.partitions else ():
-            if partition in dormant.partitions:
-                closed.add(partition)
-            yield _WEIGHT
+        partitions: dict[Partition | None, None] = {}
+        if dormant.partitions or dormant.new:
+            for partition in self._api.logs_of(broker, ctx.api_version, request):
+                partitions[partition] = None
+                yield _WEIGHT
+        closed = dormant.closed(partitions)
         if closed:
             return dormant.open(closed).chain(lambda _: as_wait(self._handled(request)))
         return self._handled(request)

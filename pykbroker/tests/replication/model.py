@@ -8,7 +8,8 @@ as it can be said, in the same order.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from copy import copy
 from typing import Any, NamedTuple
 
 from pykbroker.replication.altering import Altering, AlterRequest
@@ -20,6 +21,10 @@ from pykbroker.wire.errors import ErrorCode
 
 NODES = (1, 2, 3)
 LAG_MS = 10
+#: As the high watermark of an answer: what is committed when it is received.
+LATEST = 1 << 30
+#: The kinds of faults, but for an unclean election.
+FAULTS = ("elections", "crashes", "duplicates", "lags", "lost", "late")
 Batch = tuple[int, int]
 Event = tuple[str, *tuple[int, ...]]
 
@@ -73,6 +78,12 @@ class Bounds(NamedTuple):
     eager: bool = False
     #: All of these but the appends together.
     faults: int = 1_000
+
+
+def with_faults(records: int, faults: int) -> Bounds:
+    """Faults of any kind; followers fetch as their fetcher does."""
+    kinds = dict.fromkeys(FAULTS, faults)
+    return Bounds(appends=records, **kinds, min_in_sync=2, eager=True, faults=faults)
 
 
 class ReplicaOfModel:
@@ -147,16 +158,16 @@ class ReplicaOfModel:
 
 
 class ModelCluster:
-    """See the module."""
+    """See the module; of other brokers than ``nodes`` it has nothing."""
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: Bounds, nodes: Iterable[int] = NODES) -> None:
         self.bounds = bounds
         self.left = bounds._asdict()
         self.now_ms = 0
         self.next_value = 0
         living = tuple((node, 1) for node in NODES)
         self.records = [PartitionState(1, 1, 1, NODES, living)]
-        self.replicas = {node: ReplicaOfModel(node) for node in NODES}
+        self.replicas = {node: ReplicaOfModel(node) for node in nodes}
         #: Under way: a follower's fetch to a node, its answer, a node's proposal to the controller, the answer.
         self.fetches: list[tuple[int, int, int, FetchPlace]] = []
         self.answers: list[tuple[int, int, FetchAnswer]] = []
@@ -164,8 +175,9 @@ class ModelCluster:
         self.alter_answers: list[tuple[int, int, int, CommittedIsr | int]] = []
         #: What anybody saw committed: the batch of each offset.
         self.committed: list[Batch] = []
-        for node in NODES:
+        for node in self.replicas:
             self.apply_metadata(node)
+        self.go_on()
 
     def fork(self) -> ModelCluster:
         fork: ModelCluster = _copied(self)
@@ -250,20 +262,28 @@ class ModelCluster:
         )
 
     def _changes_of_isr(self, node: int, replica: ReplicaOfModel) -> Iterator[Event]:
-        """Tried on a copy, since to propose changes the machine."""
+        """Tried with a copy of the ISR, since to propose changes it."""
         leading = replica.leading
         assert leading is not None
         if leading.isr.proposed is None:
-            trial = _copied(leading)
-            if trial.expansion(replica.high_watermark, self.now_ms) is not None:
+            isr = leading.isr
+            leading.isr = copy(isr)
+            expands = leading.expansion(replica.high_watermark, self.now_ms) is not None
+            leading.isr = copy(isr)
+            shrinks = leading.shrinking(len(replica.batches), self.now_ms) is not None
+            leading.isr = isr
+            if expands:
                 yield "expand", node
-            trial = _copied(leading)
-            if trial.shrinking(len(replica.batches), self.now_ms) is not None:
+            if shrinks:
                 yield "shrink", node
 
     def apply(self, event: Event) -> None:
         name, *arguments = event
         getattr(self, f"_on_{name}")(*arguments)
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Let everybody do what it does by itself, and look at it."""
         for node, replica in self.replicas.items():
             if self.bounds.eager and replica.alive and self._fetches_now(replica) and not self._is_late(replica):
                 self._on_fetch(node)
@@ -278,6 +298,10 @@ class ModelCluster:
     def _may(self, what: str) -> bool:
         """Whether one more of these faults may happen."""
         return self.left[what] > 0 and self.left["faults"] > 0
+
+    def may_any(self, *faults: str) -> bool:
+        """Whether one more of any of these faults may happen."""
+        return any(map(self._may, faults))
 
     # the leader
 
@@ -370,7 +394,8 @@ class ModelCluster:
                 if batch[0] <= answer.asked.leader_epoch:
                     replica.append(batch)
             following.appended()
-            replica.high_watermark = max(replica.high_watermark, min(answer.high_watermark, len(replica.batches)))
+            mark = len(self.committed) if answer.high_watermark == LATEST else answer.high_watermark
+            replica.high_watermark = max(replica.high_watermark, min(mark, len(replica.batches)))
         elif decision.step in (FollowerStep.TRUNCATE, FollowerStep.START_OVER):
             replica.truncate(decision.offset)
             following.moved()

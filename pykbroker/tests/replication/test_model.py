@@ -1,15 +1,14 @@
-"""The machines together: orders of events within small bounds, breadth first, random orders within larger ones, and each rule switched off.
-
-The explorer goes depth first to all states, which count once where they differ in names alone or in what nobody can see (``states``).
-"""
+"""The machines together: every order of events within small bounds, random orders within larger ones, and each rule switched off."""
 
 from __future__ import annotations
 
 import os
-import pickle
 import random
 import sys
 from collections.abc import Callable, Iterable
+from itertools import islice
+from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -18,55 +17,33 @@ from pykbroker.replication.following import FetchPlace, FollowerDecision, Follow
 from pykbroker.replication.isr import CommittedIsr, Isr, IsrMember, ProposedIsr
 from pykbroker.replication.leading import Leading
 from pykbroker.tests.kit.depth import of_depths
-from pykbroker.tests.replication.model import Bounds, Event, ModelCluster, Violation
-from pykbroker.tests.replication.states import digest_of, settle
+from pykbroker.tests.replication import together
+from pykbroker.tests.replication.explorer import Explorer, State
+from pykbroker.tests.replication.model import FAULTS, Bounds, Event, ModelCluster, Violation, with_faults
+from pykbroker.tests.replication.together import MOST, Together
 
-_STATES = of_depths(2_000, 2_000, 20_000)
+_STATES = of_depths(1_000, 5_000, 200_000)
 _WALKS = of_depths(15, 150, 20_000)
 _STEPS = 120
 
 
-def explore(bounds: Bounds, most: int = 10**9) -> set[bytes]:
-    """Look at all states, or ``most``; returns their digests. Raises Violation with the events that led to it."""
+def all_states(explorer: Explorer, bounds: Bounds, key: Callable[[ModelCluster], object]) -> tuple[int, set[State]]:
+    """How many states there are that differ in ``key``, by the machines alone, and for what they stand."""
     first = ModelCluster(bounds)
-    settle(first)
-    seen = {digest_of(first)}
-    waiting: list[tuple[bytes, tuple[Event, ...]]] = [(pickle.dumps(first, 5), ())]
-    while waiting and len(seen) < most:
-        stored, path = waiting.pop()
-        for event in list(pickle.loads(stored).events()):
-            following = pickle.loads(stored)
-            try:
-                following.apply(event)
-            except Violation as violation:
-                raise Violation(f"{violation}, after {[*path, event]}") from None
-            settle(following)
-            digest = digest_of(following)
-            if digest not in seen:
-                seen.add(digest)
-                waiting.append((pickle.dumps(following, 5), (*path, event)))
-    return seen
-
-
-def explore_all_names(bounds: Bounds) -> tuple[int, set[bytes]]:
-    """The number of states without any reduction, and the digests of what they are with it."""
-    first = ModelCluster(bounds)
-    seen = {repr(first.key())}
+    seen = {key(first)}
     waiting = [first]
-    reduced = set()
+    stand_for = set()
     while waiting:
         cluster = waiting.pop()
-        settled = cluster.fork()
-        settle(settled)
-        reduced.add(digest_of(settled))
+        stand_for.add(explorer.state_of(cluster.fork()))
         for event in list(cluster.events()):
             following = cluster.fork()
             following.apply(event)
-            key = repr(following.key())
-            if key not in seen:
-                seen.add(key)
+            name = key(following)
+            if name not in seen:
+                seen.add(name)
                 waiting.append(following)
-    return len(seen), reduced
+    return len(seen), stand_for
 
 
 def walk(bounds: Bounds, seed: int, steps: int = _STEPS) -> list[Event]:
@@ -89,47 +66,68 @@ def walk(bounds: Bounds, seed: int, steps: int = _STEPS) -> list[Event]:
     return path
 
 
-def test_explorer(capsys: pytest.CaptureFixture[str]) -> None:
+def test_explorer() -> None:
     """Three replicas, three appends, two elections, one crash with the loss of the disk, late and duplicated answers."""
-    number = len(explore(Bounds(), _STATES))
-    with capsys.disabled():
-        sys.stdout.write(f"\nexplorer: {number} states\n")
-    assert number >= _STATES
+    assert len(list(islice(Explorer(Bounds()).explore(), _STATES))) == _STATES
 
 
-def test_every_order(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_order(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """All that may happen to three replicas within bounds, to the end. Each fault may be of any kind, and come at any time: ``RECORDS`` and
-    ``FAULTS`` say how many. A record more has six times as many states, a fault more sixty times.
+    ``FAULTS`` say how many, and ``WORKERS`` in how many processes (``together``, which can also be stopped).
     """
-    bounds = [(4, 0), (0, 1), *of_depths([], [(1, 1)], [(1, 1), (2, 1), (0, 2)])]
+    bounds = [(4, 0), (0, 1), *of_depths([], [(2, 1)], [(4, 1), (0, 2)])]
     if "RECORDS" in os.environ:
         bounds = [(int(os.environ["RECORDS"]), int(os.environ.get("FAULTS", "0")))]
     for records, faults in bounds:
-        number = len(explore(_with_faults(records, faults)))
+        begun = monotonic()
+        explorer = Explorer(with_faults(records, faults), most=MOST if "RECORDS" in os.environ else 1_000_000)
+        workers = Together(explorer, int(os.environ.get("WORKERS", "1")), tmp_path)
+        assert workers.explore()
         with capsys.disabled():
-            sys.stdout.write(f"\n{records} records, {faults} faults: all of {number} states\n")
-        assert number == _ALL.get((records, faults), number)
+            sys.stdout.write(f"\n{records} records, {faults} faults: {workers}, {monotonic() - begun:.1f} s")
+        assert workers.states == _ALL.get((records, faults), workers.states)
+
+
+def test_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two processes, which are stopped twice, come to what one comes to."""
+    monkeypatch.setattr(together, "ROUND", 100)
+    ends = [False] * 5 + [True]
+    for is_over in (lambda: ends.pop(0), lambda: True):
+        both = Together(Explorer(with_faults(1, 1)), 2, tmp_path)
+        assert not both.explore(is_over)
+    both = Together(Explorer(with_faults(1, 1)), 2, tmp_path)
+    assert both.explore()
+    assert (both.states, both.transitions) == (_ALL[1, 1], 14191)
 
 
 @pytest.mark.parametrize(
     ("records", "fault", "without"),
-    [(2, "", 545), (0, "elections", 2611), *of_depths([], [], [(0, "lags", 5631), (0, "crashes", 36409)])],
+    [(2, "", 541), (0, "elections", 2593), *of_depths([], [], [(0, "lags", 5611), (0, "crashes", 36409)])],
 )
 def test_no_state_is_left_out(records: int, fault: str, without: int) -> None:
-    """What is explored is what all states are, once names and what nobody can see are taken from them."""
-    bounds = _with_faults(records, bool(fault))._replace(**{kind: kind == fault for kind in _KINDS})
-    assert explore_all_names(bounds) == (without, explore(bounds))
+    """What the explorer comes to or passes over is what all states stand for, as they are with the machines, names and all."""
+    bounds = with_faults(records, bool(fault))._replace(**{kind: kind == fault for kind in FAULTS})
+    explorer = Explorer(bounds)
+    assert all_states(explorer, bounds, lambda cluster: repr(cluster.key())) == (without, _found(explorer))
 
 
-_KINDS = ("elections", "crashes", "duplicates", "lags", "lost", "late")
-#: By records and faults, the states there are.
-_ALL = {(4, 0): 1571, (0, 1): 562, (1, 1): 8894, (2, 1): 63606, (0, 2): 34218}
+@pytest.mark.parametrize(("records", "faults"), [(4, 0), *of_depths([], [(0, 1)], [(0, 1), (1, 1), (2, 1)])])
+def test_numbers_are_what_machines_do(records: int, faults: int) -> None:
+    """The explorer comes to what the machines come to, where all that was there goes on from what it stands for."""
+    bounds = with_faults(records, faults)
+    explorer = Explorer(bounds)
+    number, states = all_states(explorer, bounds, explorer.state_of)
+    assert states == _found(explorer)
+    assert len(states) == number
 
 
-def _with_faults(records: int, faults: int) -> Bounds:
-    """Faults of any kind; followers fetch as their fetcher does."""
-    kinds = dict.fromkeys(_KINDS, faults)
-    return Bounds(appends=records, **kinds, min_in_sync=2, eager=True, faults=faults)
+def _found(explorer: Explorer) -> set[State]:
+    """All that it comes to, and what it passes over."""
+    return {each for state in explorer.explore() for each in explorer.passed_over(state)}
+
+
+#: By records and faults, the states that the explorer comes to.
+_ALL = {(4, 0): 125, (0, 1): 381, (1, 1): 3715, (2, 1): 17344, (4, 1): 155837, (0, 2): 24993}
 
 
 WIDE = Bounds(appends=8, elections=4, crashes=3, duplicates=4, lags=3, lost=2)
@@ -353,6 +351,28 @@ MUTATIONS: dict[str, tuple[type, str, Any, tuple[Event, ...] | None]] = {
         ),
     ),
 }
+
+
+#: The rules without which one record and one fault are enough for a violation, whatever the order of all else.
+_NOTICED: tuple[str, ...] = (
+    "the maximal ISR counts while a larger one is proposed",
+    "a smaller ISR counts when it is committed",
+    "who joins has all up to the high watermark",
+    "who joins has all of the epochs before",
+    "an answer to an older proposal is ignored",
+    "an ended incarnation does not fetch",
+    "an ended incarnation does not join",
+    "the high watermark is what all in sync have",
+)
+
+
+@pytest.mark.deep(but=2)
+@pytest.mark.parametrize("rule", _NOTICED)
+def test_every_order_needs_the_rule(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, name, without, _ = MUTATIONS[rule]
+    monkeypatch.setattr(owner, name, without)
+    with pytest.raises(Violation):
+        list(Explorer(with_faults(1, 1)).explore())
 
 
 @pytest.mark.deep(but=3)
