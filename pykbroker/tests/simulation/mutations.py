@@ -180,9 +180,19 @@ def _takes_any_answer(self: Isr, _: ProposedIsr, answer: CommittedIsr) -> bool:
     return True
 
 
+def _drops_what_is_proposed(self: Isr, partition_epoch: int, members: Iterable[int]) -> bool:
+    if partition_epoch >= self.partition_epoch:
+        self._commit(partition_epoch, members)
+    return True
+
+
 def _eligible_for_ever(before: Any, target: Any, _: Any) -> list[int]:
     known = {*before.eligible_leader_replicas, *before.isr} - {*target.isr, *target.after_unclean_shutdown}
     return sorted(known & {*target.replicas})
+
+
+def _anybody_joins(*_: Any) -> bool:
+    return True
 
 
 def _stays_in_sync(*_: Any) -> Generator[float, None, list[Any]]:
@@ -236,7 +246,11 @@ MUTATIONS: dict[str, Mutation] = {
     ),
     "one AlterPartition is under way": Mutation(Altering, "next_request", _one_behind_the_other, 1),
     "an answer to what is proposed no more is ignored": Mutation(Isr, "granted", _takes_any_answer, 63),
+    "what is proposed stays so in the epoch that is known": Mutation(Isr, "published", _drops_what_is_proposed, 538),
     "nobody is eligible beside a large ISR (KIP-966)": Mutation(partition_changes, "_eligible", _eligible_for_ever),
+    "the controller lets nobody join who is fenced or has started anew (KIP-903)": Mutation(
+        alter_partition, "_may_join", _anybody_joins, story="kip_903"
+    ),
     "who is fenced leaves the ISR": Mutation(ReplicationControl, "without", _stays_in_sync, 16),
     "an epoch without a record is cut off": Mutation(LeaderEpochs, "truncate_end", _everybody_may, 8),
 }

@@ -86,7 +86,7 @@ def _any_generation(group: ClassicGroup, request: Any) -> ErrorCode:
 _ADVANCE, _REFUSAL = LogReplay._advance, syncing._refusal
 
 RULES: dict[str, Rule] = {
-    "a commit is of a member of the generation": Rule(classic_kind, "check_commit", _anything, "classic", 6),
+    "a commit is of a member of the generation": Rule(classic_kind, "check_commit", _anything, "classic", 28),
     "an assignment is of the generation": Rule(syncing, "_refusal", _any_generation, "classic", 152),
     "a generation waits for its members": Rule(Membership, "all_joined", True, "classic", 0),
     "sessions of the classic protocol begin anew": Rule(ClassicGroup, "loaded", lambda _: Outcome(), "classic", 17),
