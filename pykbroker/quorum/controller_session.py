@@ -8,7 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from pykbroker.metadata.features import CORDONED_SINCE, METADATA_VERSION
-from pykbroker.quorum.lifecycle import BrokerState, HeartbeatAnswer, NextAsk, RegistrationLifecycle
+from pykbroker.quorum.lifecycle import (
+    UNSUPPORTED_LEVEL,
+    BrokerState,
+    HeartbeatAnswer,
+    NextAsk,
+    RegistrationLifecycle,
+)
 from pykbroker.runtime.waits import Deferred, attempt
 from pykbroker.wire.errors import ErrorCode, error_code
 from pykbroker.wire.messages import broker_registration as registrations
@@ -181,6 +187,9 @@ class ControllerSession:
         sent.fold(answered).or_log("a request to the controller")
 
     def _registered(self, answer: BrokerRegistrationResponse) -> NextAsk:
+        if answer.error_code == ErrorCode.UNSUPPORTED_VERSION and not self._observing.image.features:
+            # It is asked again when the metadata, which are on their way, can say which level is not supported.
+            return self.lifecycle.failed(UNSUPPORTED_LEVEL, self._now_ms())
         following = self.lifecycle.registered(answer.error_code, answer.broker_epoch, self._now_ms())
         if self.lifecycle.is_registered:
             self._pause_ms = _PAUSE_MS

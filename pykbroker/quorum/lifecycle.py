@@ -45,11 +45,14 @@ class HeartbeatAnswer(NamedTuple):
     should_shut_down: bool = False
 
 
+UNSUPPORTED_LEVEL = (
+    "the cluster has finalized a feature, or a level of one, that this broker does not support: run a version that does, or lower the level with "
+    "kafka-features"
+)
 #: Registrations that no repetition makes better.
 _FINAL = {
     ErrorCode.INCONSISTENT_CLUSTER_ID: ANOTHER_CLUSTER,
-    ErrorCode.UNSUPPORTED_VERSION: "the cluster has finalized a feature, or a level of one, that this broker does not support: run a version "
-    "that does, or lower the level with kafka-features",
+    ErrorCode.UNSUPPORTED_VERSION: UNSUPPORTED_LEVEL,
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "the controllers permit this broker no ClusterAction on the cluster: make its principal one of their "
     "super.users, or allow it that",
     ErrorCode.INVALID_REGISTRATION: "the controllers refuse its listeners or log directories: their log says which",

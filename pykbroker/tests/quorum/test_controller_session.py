@@ -40,6 +40,9 @@ class OurQuorum:
         #: Whether requests are not answered, and those that came.
         self.silent = False
         self.asked: list[Any] = []
+        #: What registrations are refused with, and whether the observer has read the metadata.
+        self.refusal = ErrorCode.NONE
+        self.has_read = True
         #: Answers on their way, where they take a while.
         self.under_way: list[tuple[Deferred[Any], Deferred[Any]]] | None = None
         self.subscribers = 0
@@ -56,7 +59,7 @@ class OurQuorum:
 
     @property
     def image(self) -> MetadataImage:
-        return self.controller.image
+        return self.controller.image if self.has_read else MetadataImage()
 
     def subscribe(self, subscriber: Any) -> Any:
         self.subscribers += 1
@@ -76,6 +79,8 @@ class OurQuorum:
         if self.silent:
             return Deferred.failed(KafkaError(ErrorCode.NETWORK_EXCEPTION, "silence"))
         if isinstance(request, BrokerRegistrationRequest):
+            if self.refusal:
+                return Deferred.completed(response(error_code=self.refusal))
             registered = self.controller.register_broker(request, 4)
             epoch = registered.map(lambda epoch: BrokerRegistrationResponse(broker_epoch=epoch))
             return epoch.recover(KafkaError, lambda error: response(error_code=error.code))
@@ -181,6 +186,18 @@ def test_a_broker_that_was_unregistered_registers_again(quorum: OurQuorum) -> No
     quorum.pass_ms(4000)
     assert broker.lifecycle.state is BrokerState.RUNNING
     assert broker.lifecycle.epoch > epoch
+
+
+def test_who_is_refused_for_a_level_asks_again_until_the_metadata_say_which(quorum: OurQuorum) -> None:
+    quorum.refusal, quorum.has_read = ErrorCode.UNSUPPORTED_VERSION, False
+    broker = session(quorum)
+    quorum.pass_ms(1000)
+    assert broker.lifecycle.state is BrokerState.STARTING
+    assert len(quorum.asked) > 1
+    quorum.has_read = True
+    quorum.pass_ms(1000)
+    assert broker.lifecycle.state is BrokerState.SHUTTING_DOWN
+    assert broker.lifecycle.reason.startswith("the cluster has finalized a feature, or a level of one,")
 
 
 def test_a_leader_that_is_found_is_asked_at_once(quorum: OurQuorum) -> None:
