@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
@@ -30,23 +30,17 @@ from pykbroker.storage.log.log import Log
 from pykbroker.storage.log.state import LogState
 from pykbroker.tests.kit.depth import of_depths
 from pykbroker.tests.simulation.coordination import KINDS, coordinated_world
-from pykbroker.tests.simulation.copies import Violation
+from pykbroker.tests.simulation.rules import assert_needed
 from pykbroker.tests.simulation.story import Story
 from pykbroker.tests.simulation.transacting import transacted_world
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 WORLDS = int(os.environ.get("WORLDS", of_depths(10, 40, 10_000)))
-#: Worlds of which one must notice that a rule is off.
-_MOST = 300
 #: Stories of which one must.
 _MOST_STORIES = 25
 
 
-@pytest.fixture(autouse=True)
-def _silent() -> Iterator[None]:
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
+pytestmark = pytest.mark.usefixtures("silent")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -132,15 +126,8 @@ RULES: dict[str, Rule] = {
 @pytest.mark.parametrize("name", RULES)
 def test_each_rule_is_needed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rule = RULES[name]
-    coordinated_world(rule.kind, rule.seed)
-    monkeypatch.setattr(rule.owner, rule.name, rule.without)
-    with pytest.raises(Violation):
-        _live(rule.kind, rule.seed, *range(_MOST))
-
-
-def _live(kind: str, *seeds: int) -> None:
-    for seed in seeds:
-        coordinated_world(kind, seed)
+    world = partial(coordinated_world, rule.kind)
+    assert_needed(monkeypatch, rule.owner, rule.name, rule.without, world, rule.seed)
 
 
 def _high_watermark(log: LogState) -> int:
@@ -194,12 +181,4 @@ RULES_OF_TRANSACTIONS: dict[str, tuple[Any, str, Any, int]] = {
 @pytest.mark.parametrize("name", RULES_OF_TRANSACTIONS)
 def test_a_rule_of_transactions_that_is_off_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     owner, attribute, without, seed = RULES_OF_TRANSACTIONS[name]
-    transacted_world(seed)
-    monkeypatch.setattr(owner, attribute, without)
-    with pytest.raises(Violation):
-        _transact((seed, *range(_MOST)))
-
-
-def _transact(seeds: Iterable[int]) -> None:
-    for seed in seeds:
-        transacted_world(seed)
+    assert_needed(monkeypatch, owner, attribute, without, transacted_world, seed)

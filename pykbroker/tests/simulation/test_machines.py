@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 
@@ -38,12 +36,7 @@ EXPECTED = {
 BOUNDS = of_depths(1, 2, 3), 0, of_depths(100, 600, 50_000)
 
 
-@pytest.fixture(autouse=True)
-def _silent() -> Iterator[None]:
-    """Brokers log what befalls them."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
+pytestmark = pytest.mark.usefixtures("silent")
 
 
 def test_small_worlds() -> None:

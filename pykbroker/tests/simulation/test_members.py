@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
@@ -23,22 +22,16 @@ from pykbroker.coordination.log_replay import LogReplay
 from pykbroker.coordination.outcome import Outcome
 from pykbroker.coordination.shards import Loaded, Shards
 from pykbroker.tests.kit.depth import of_depths
-from pykbroker.tests.simulation.copies import Violation
 from pykbroker.tests.simulation.members import Grouped, grouped_world
+from pykbroker.tests.simulation.rules import assert_needed
 from pykbroker.wire.errors import ErrorCode
 
 WORLDS = int(os.environ.get("WORLDS", of_depths(5, 40, 10_000)))
-#: Worlds of which one must notice that a rule is off.
-_MOST = 300
 #: What must have happened in a hundred worlds of each protocol, or they are too tame.
 EXPECTED = {"uses": 500, "taken": 400, "again": 700, "crash": 30, "leave": 20, "kill": 30, "power": 30, "elect": 30}
 
 
-@pytest.fixture(autouse=True)
-def _silent() -> Iterator[None]:
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
+pytestmark = pytest.mark.usefixtures("silent")
 
 
 @pytest.mark.parametrize("protocol", Grouped.protocols)
@@ -105,12 +98,5 @@ RULES: dict[str, Rule] = {
 @pytest.mark.parametrize("name", RULES)
 def test_each_rule_is_needed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rule = RULES[name]
-    grouped_world(rule.protocol, rule.seed)
-    monkeypatch.setattr(rule.owner, rule.name, rule.without)
-    with pytest.raises(Violation):
-        _group(rule.protocol, (rule.seed, *range(_MOST)))
-
-
-def _group(protocol: str, seeds: Iterable[int]) -> None:
-    for seed in seeds:
-        grouped_world(protocol, seed)
+    world = partial(grouped_world, rule.protocol)
+    assert_needed(monkeypatch, rule.owner, rule.name, rule.without, world, rule.seed)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,11 +12,7 @@ from pykbroker.tests.simulation.replication_story import STORIES, retold
 ALL = sorted(STORIES.glob("*.txt"))
 
 
-@pytest.fixture(autouse=True)
-def _silent() -> Iterator[None]:
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
+pytestmark = pytest.mark.usefixtures("silent")
 
 
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)

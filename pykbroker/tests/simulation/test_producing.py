@@ -5,10 +5,8 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -18,21 +16,15 @@ from pykbroker.storage.log.log import Log
 from pykbroker.storage.log.producers import Producers
 from pykbroker.storage.log.state import LogState
 from pykbroker.tests.kit.depth import of_depths
-from pykbroker.tests.simulation.copies import Violation
 from pykbroker.tests.simulation.producing import produced_world
+from pykbroker.tests.simulation.rules import assert_needed
 
 WORLDS = int(os.environ.get("WORLDS", of_depths(20, 100, 10_000)))
-#: Worlds of which one must notice that a rule is off.
-_MOST = 300
 #: What must have happened in a hundred worlds, or they are too tame.
 EXPECTED = {"acknowledged": 400, "again": 700, "retry": 400, "begin_epoch": 200, "kill": 60, "power": 8, "elect": 100}
 
 
-@pytest.fixture(autouse=True)
-def _silent() -> Iterator[None]:
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
+pytestmark = pytest.mark.usefixtures("silent")
 
 
 def test_small_worlds() -> None:
@@ -86,12 +78,4 @@ RULES: dict[str, tuple[Any, str, Any, int]] = {
 @pytest.mark.parametrize("name", RULES)
 def test_each_rule_is_needed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     owner, attribute, without, seed = RULES[name]
-    produced_world(seed)
-    monkeypatch.setattr(owner, attribute, without)
-    with pytest.raises(Violation):
-        _produce((seed, *range(_MOST)))
-
-
-def _produce(seeds: Iterable[int]) -> None:
-    for seed in seeds:
-        produced_world(seed)
+    assert_needed(monkeypatch, owner, attribute, without, produced_world, seed)
