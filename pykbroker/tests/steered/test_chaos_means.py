@@ -37,6 +37,7 @@ SETTINGS = {
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": 100,
 }
 PATIENCE_S = 30.0
+HOUR_MS = 3_600_000
 
 
 @pytest.fixture
@@ -151,8 +152,8 @@ def test_records_and_offsets_expire_only_where_their_time_is_over(kafka: Kafka, 
     kafka.create_topic("short", 1, configs={"retention.ms": 1})
     kafka.create_topic("long", 1)
     for topic in ("short", "long"):
-        kafka.produce(topic, b"v")
-        for group, kept_ms in (("ends", 1), ("stays", -1)):
+        kafka.produce(topic, b"v", timestamp_ms=int(time.time() * 1000) - HOUR_MS)
+        for group, kept_ms in (("ends", 0), ("stays", -1)):  # 0: it has expired at once, however fast this machine is
             position = OffsetCommitRequestTopic(topic, partitions=[OffsetCommitRequestPartition(0, 1)])
             commits = OffsetCommitRequest(group, -1, "", retention_time_ms=kept_ms, topics=[position])
             client.coordinator(group).call(commits, OffsetCommitResponse, 4)
