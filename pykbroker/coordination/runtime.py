@@ -173,19 +173,15 @@ class CoordinatorRuntime(Generic[S]):
             over = self.run(loaded, key, outcome)
             return answer if over is None or isinstance(answer, Deferred) else over.map(lambda _: answer)
         if type(found) is EncodedDecision:
-            found = self._carried_out(loaded, key, found)
+            found, batch, replay = found
+            failure = append_encoded(loaded, key, batch, self._host.runtime.clock.now_ms())
+            if failure is None:
+                replay()
+            else:
+                found = Deferred.failed(KafkaError(failure))
         self._deadlines.arm(loaded, key)
         committed = loaded.committed(key) if loaded.newest else None
         return found if committed is None else committed.recover(Exception, _look_again).chain(lambda _: as_wait(found))
-
-    def _carried_out(self, loaded: Loaded[S], key: str, decision: EncodedDecision[T]) -> T | Deferred[T]:
-        """The answer of a decision once its records are appended and applied; fails with the error of the append."""
-        answer, batch, replay = decision
-        failure = append_encoded(loaded, key, batch, self._host.runtime.clock.now_ms())
-        if failure is not None:
-            return Deferred.failed(KafkaError(failure))
-        replay()
-        return answer
 
     def ask_each(self, question: Callable[[S, str], T | None], weight: float) -> Work[list[T]]:
         """The results of ``question`` for the keys of all shards that the broker leads, in slices; None is left out, as
