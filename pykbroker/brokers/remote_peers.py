@@ -21,7 +21,9 @@ def the_only(partitions: Iterable[Any]) -> Any:
     """The answer for the one partition that was asked about. Raises its KafkaError, and UNKNOWN_SERVER_ERROR where a broker answers for others."""
     found = list(partitions)
     if len(found) != 1:
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"asked about one partition, a broker answers for {len(found)}")
+        raise KafkaError(
+            ErrorCode.UNKNOWN_SERVER_ERROR, f"asked about one partition, a broker answers for {len(found)}"
+        )
     (answer,) = found
     if answer.error_code:
         raise KafkaError(error_code(answer.error_code), getattr(answer, "error_message", None))

@@ -219,7 +219,9 @@ def test_a_leader_that_sends_the_same_batch_again_is_asked_no_more(monkeypatch: 
     world = Elsewhere()
     world.create(NewTopic("u"))
     for value in (b"a", b"b"):
-        world.partition("u").append_at_once(memoryview(bytearray(encode_batch([Record(timestamp=world.clock.now_ms(), value=value)]))))
+        world.partition("u").append_at_once(
+            memoryview(bytearray(encode_batch([Record(timestamp=world.clock.now_ms(), value=value)])))
+        )
     world.settle()
     ask = world.ask_peer
 
