@@ -193,8 +193,8 @@ class RemoteTransactions:
         self, leader: int, transaction: AddPartitionsToTxnTransaction
     ) -> Deferred[dict[TopicPartition, ErrorCode]]:
         request = AddPartitionsToTxnRequest(transactions=[transaction])
-        asked = [(topic.name, index) for topic in transaction.topics for index in topic.partitions]
-        return self._peers.ask(leader, request, _ADDED_BY_BROKERS_SINCE).map(partial(_codes, asked))
+        partitions = [(topic.name, index) for topic in transaction.topics for index in topic.partitions]
+        return self._peers.ask(leader, request, _ADDED_BY_BROKERS_SINCE).map(partial(_codes, partitions))
 
 
 def _transaction(
@@ -206,7 +206,7 @@ def _transaction(
     return AddPartitionsToTxnTransaction(transactional_id, *producer, verify_only, list(topics.values()))
 
 
-def _codes(asked: Iterable[TopicPartition], response: Message) -> dict[TopicPartition, ErrorCode]:
+def _codes(partitions: Iterable[TopicPartition], response: Message) -> dict[TopicPartition, ErrorCode]:
     """The error code of each partition; UNKNOWN_SERVER_ERROR of one that the answer leaves out. Raises KafkaError with the code of the whole request,
     if it has one, as CLUSTER_AUTHORIZATION_FAILED.
     """
@@ -219,7 +219,7 @@ def _codes(asked: Iterable[TopicPartition], response: Message) -> dict[TopicPart
         for topic in transaction.topic_results
         for each in topic.results_by_partition
     }
-    return {each: found.get(each, ErrorCode.UNKNOWN_SERVER_ERROR) for each in asked}
+    return {each: found.get(each, ErrorCode.UNKNOWN_SERVER_ERROR) for each in partitions}
 
 
 def _whole(codes: dict[TopicPartition, ErrorCode]) -> None:
