@@ -62,7 +62,7 @@ COSTS = {
     "OffsetCommit of one partition": Calls(39, 46),
     "OffsetCommit of six partitions": Calls(39, 76),
     "OffsetFetch of one partition": Calls(43, 55),
-    "Heartbeat": Calls(28, 23),
+    "Heartbeat": Calls(21, 16),
     "ConsumerGroupHeartbeat": Calls(24, 24),
 }
 
