@@ -152,11 +152,12 @@ class Leadership:
         self.leading.published(image.replicas, image.partition_epoch, image.isr, self._host.now_ms())
         self._go_on()
 
-    def settle(self, change: ProposedIsr, answer: CommittedIsr | int) -> None:
-        """The controller has answered a proposal of this leader."""
-        isr = self.leading.isr
+    def settle(self, change: ProposedIsr, answer: CommittedIsr | int) -> bool:
+        """The controller has answered a proposal of this leader; whether the same goes again."""
+        isr, again = self.leading.isr, False
         if isinstance(answer, CommittedIsr):
             isr.granted(change, answer)
-        elif isr.refused(change, answer):
+        elif again := isr.refused(change, answer):
             self._host.propose(self._partition, change)
         self._go_on()
+        return again

@@ -18,6 +18,7 @@ from pykbroker.wire.internal.abort_transaction_record import AbortTransactionRec
 from pykbroker.wire.internal.begin_transaction_record import BeginTransactionRecord
 from pykbroker.wire.internal.end_transaction_record import EndTransactionRecord
 from pykbroker.wire.internal.partition_record import PartitionRecord
+from pykbroker.wire.internal.remove_topic_record import RemoveTopicRecord
 from pykbroker.wire.internal.topic_record import TopicRecord
 from pykbroker.wire.messages.fetch import EpochEndOffset, FetchRequest
 from pykbroker.wire.messages.fetch_snapshot import FetchSnapshotRequest
@@ -527,4 +528,60 @@ def test_any_order_of_events(deeds, rng):
         assert node.image.features == node.controllers.image(node.image.offset + 1).features
     node.controllers.down.clear()
     node.controllers.commit()
+    follows(node)
+
+
+def test_a_record_of_impossible_form_ends_it(controllers):
+    """Two topics of one name, of which one is removed twice."""
+    node = Node(controllers)
+    follows(node)
+    one, other = (TopicRecord(name="t", topic_id=bytes([number] * 16)) for number in (7, 8))
+    controllers.append(one, other, *(RemoveTopicRecord(topic_id=each.topic_id) for each in (one, other)))
+    controllers.commit()
+    node.settle()
+    assert "has what this broker does not understand after offset 6: KeyError('t')." in node.failures[0]
+
+
+def test_what_one_subscriber_cannot_carry_out_the_others_hear(controllers, caplog):
+    node = Node(controllers)
+    told = []
+
+    def refuses(image, delta):
+        raise ValueError("an entity of nothing")
+
+    node.observing.subscribe(refuses)
+    node.observing.subscribe(lambda image, delta: told.append(image.offset))
+    follows(node)
+    assert told[-1] == controllers.high_watermark - 1
+    assert "up to offset 6 is not carried out whole" in caplog.text
+
+
+def test_a_leader_that_does_not_wait_is_not_asked_without_a_pause(controllers):
+    node = Node(controllers)
+    follows(node)
+    before = len(controllers.asked)
+    for _ in range(100):
+        if not controllers.pending:
+            break
+        controllers.answer()
+        node.runtime.wake_queue.run()
+    assert len(controllers.asked) - before < 20
+    controllers.append(controllers.level())
+    controllers.commit()
+    follows(node)
+
+
+def test_a_leader_that_has_nothing_cut_is_asked_again_after_a_pause(controllers):
+    """It says that both logs part where this one ends."""
+    node = Node(controllers)
+    follows(node)
+
+    def diverging(response):
+        response.responses[0].partitions[0].diverging_epoch = EpochEndOffset(1, node.copy.end_offset)
+
+    node.rest()
+    end = node.copy.end_offset
+    controllers.answer(diverging)
+    node.runtime.wake_queue.run()
+    assert (controllers.pending, node.copy.end_offset, node.failures) == ([], end, [])
     follows(node)
