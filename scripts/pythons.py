@@ -17,9 +17,14 @@ from pathlib import Path
 SUPPORTED = range(11, 15)
 
 
+def named() -> list[str]:
+    """What PYKBROKER_PYTHONS names."""
+    return [each for each in os.environ.get("PYKBROKER_PYTHONS", "").split(os.pathsep) if each]
+
+
 def candidates(minor: int) -> Iterator[str]:
     """The commands that may be that Python."""
-    yield from filter(None, os.environ.get("PYKBROKER_PYTHONS", "").split(os.pathsep))
+    yield from named()
     if sys.version_info[:2] == (3, minor):
         yield sys.executable
     if found := shutil.which(f"python3.{minor}"):
@@ -52,6 +57,9 @@ def main() -> None:
     for minor in others:
         if minor not in found:
             print(f"There is no Python 3.{minor} here: nothing is run on it.", file=sys.stderr)
+    for command in named():
+        if not any(is_python(command, minor) for minor in SUPPORTED):
+            print(f"PYKBROKER_PYTHONS names {command}, which is no Python that pykbroker supports.", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,7 @@ _MAX_TIMESTAMP_AT = 35
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _unpack_header = _HEADER.unpack_from
+_pack_header = _HEADER.pack_into
 _BEGIN = struct.Struct(">qiibIhiqqqhiiBBB")
 unpack_batch_begin = _BEGIN.unpack_from
 """The fields of a batch header in their order, and the first three bytes of the records; of a buffer that has so many bytes."""
@@ -50,6 +51,7 @@ _INT64 = struct.Struct(">q")
 _INT32 = struct.Struct(">i")
 _CRC = struct.Struct(">I")
 _unpack_crc = _CRC.unpack_from
+_pack_crc = _CRC.pack_into
 _ATTRIBUTES = struct.Struct(">h")
 
 
@@ -200,7 +202,7 @@ def write_batch_header(buf: bytearray | memoryview, pos: int, header: BatchHeade
     Raises WireError if a field does not fit.
     """
     try:
-        _HEADER.pack_into(
+        _pack_header(
             buf,
             pos,
             header.base_offset,
@@ -222,10 +224,22 @@ def write_batch_header(buf: bytearray | memoryview, pos: int, header: BatchHeade
     write_crc(buf, pos, header.size)
 
 
+def write_plain_header(batch: bytearray, base_offset: int, leader_epoch: int, timestamp: int, count: int) -> None:
+    """Write the header of a batch that fills ``batch`` and has its records already: ``count`` of one time, not compressed, without a
+    producer. The CRC with it.
+    """
+    length, last = len(batch) - LOG_OVERHEAD, count - 1
+    _pack_header(
+        *(batch, 0, base_offset, length, leader_epoch, MAGIC, 0, 0, last, timestamp, timestamp),
+        *(NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE, count),
+    )
+    _pack_crc(batch, CRC_AT, crc32c(memoryview(batch)[ATTRIBUTES_AT:]))
+
+
 def write_crc(buf: bytearray | memoryview, pos: int, size: int) -> None:
     """Compute and store the CRC-32C of the batch ``buf[pos:pos + size]``."""
     with memoryview(buf) as view:
-        _CRC.pack_into(buf, pos + CRC_AT, crc32c(view[pos + ATTRIBUTES_AT : pos + size]))
+        _pack_crc(buf, pos + CRC_AT, crc32c(view[pos + ATTRIBUTES_AT : pos + size]))
 
 
 def _signed_byte(value: int) -> int:

@@ -35,7 +35,9 @@ class FrameWriter(bytearray):
 
         Raises WireError if the frame is too large for its size field.
         """
-        size = len(self) - 4 + sum(map(len, map(_buffer, self.cuts)))
+        size = len(self) - 4
+        if self.cuts:
+            size += sum(map(len, map(_buffer, self.cuts)))
         if size > MAX_FRAME:
             raise WireError(f"a frame of {size} bytes is larger than the protocol allows")
         _pack_size(self, 0, size)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pykbroker.replication.altering import Altering, AlterRequest
 from pykbroker.runtime.waits import Deferred, attempt
-from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.errors import KafkaError, error_code
 from pykbroker.wire.messages.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
     AssignReplicasToDirsRequestDirectoryData,
@@ -63,17 +63,18 @@ class DirectoryAssignments:
 
     def _answered(self, request: AlterRequest[Replica, bytes], done: Deferred[AssignReplicasToDirsResponse]) -> None:
         if done.error is None and not done.value.error_code:
-            self._pause_ms = _FIRST_PAUSE_MS
             answered = self._wanted.answered(request.number, _codes(done.value))
             for (topic_id, index), _, code in answered:
                 if code:
-                    name = ErrorCode(code).name
+                    name = error_code(code).name
                     log.warning(
                         "Log directory of partition %d of %s not assigned: %s", index, uuid_to_str(topic_id), name
                     )
-            self._runtime.wake_queue.add(self._send)
-            return
-        if done.error is not None and not isinstance(done.error, KafkaError):
+            if answered:
+                self._pause_ms = _FIRST_PAUSE_MS
+                self._runtime.wake_queue.add(self._send)
+                return
+        elif done.error is not None and not isinstance(done.error, KafkaError):
             log.error("AssignReplicasToDirs failed", exc_info=done.error)
         self._wanted.failed(request.number)
         self._runtime.timers.after(self._pause_ms, self._send)

@@ -1,7 +1,7 @@
 """Renames the directories of deleted partitions, some in each turn of the loop, since a topic may have thousands of open logs.
 
-The partition is gone from the partition table before it comes here. If its topic is created again, its directory is renamed
-first. Directories left at a kill are strays, which the next start renames.
+The partition is gone from the partition table before it comes here. If its topic is created again, or a reassignment brings the replica back,
+its directory is renamed first. Directories left at a kill are strays, which the next start renames.
 """
 
 from __future__ import annotations

@@ -61,7 +61,8 @@ class JoinedController(RemoteController):
         request = CreateTopicsRequest(
             topics=[_creatable(each) for each in topics], timeout_ms=_TIMEOUT_MS, validate_only=validate_only
         )
-        return self.ask(request, CreateTopicsResponse, code_of=lambda answer: _moved(answer.topics)).map(_results)
+        answer = self.ask(request, CreateTopicsResponse, code_of=lambda answer: _moved(answer.topics))
+        return answer.map(partial(_results, topics))
 
     def alter_configs(
         self, alterations: Sequence[Alteration], /, *, broker_id: int, validate_only: bool = False
@@ -147,12 +148,11 @@ def altering_errors(
     alterations: Sequence[Alteration], response: AlterConfigsResponse | IncrementalAlterConfigsResponse
 ) -> list[KafkaError | None]:
     """What the answer says of each of them; it has an order of its own."""
-    found = {(each.resource_type, each.resource_name): each for each in response.responses}
-    errors: list[KafkaError | None] = []
-    for alteration in alterations:
-        each = found[alteration.resource_type, alteration.resource_name]
-        errors.append(KafkaError(error_code(each.error_code), each.error_message) if each.error_code else None)
-    return errors
+    found = {
+        (each.resource_type, each.resource_name): _error(each.error_code, each.error_message)
+        for each in response.responses
+    }
+    return [found.get((each.resource_type, each.resource_name), _left_out()) for each in alterations]
 
 
 def _creatable(topic: NewTopic) -> CreatableTopic:
@@ -170,15 +170,24 @@ def _moved(parts: Sequence[Any]) -> int:
     return ErrorCode.NOT_CONTROLLER if any(each.error_code == ErrorCode.NOT_CONTROLLER for each in parts) else 0
 
 
-def _results(response: CreateTopicsResponse) -> Charged[list[TopicResult]]:
-    found = [
-        TopicResult(
+def _results(topics: Sequence[NewTopic], response: CreateTopicsResponse) -> Charged[list[TopicResult]]:
+    found = {
+        each.name: TopicResult(
             each.name,
-            KafkaError(error_code(each.error_code), each.error_message) if each.error_code else None,
+            _error(each.error_code, each.error_message),
             each.topic_id,
             each.num_partitions,
             each.replication_factor,
         )
         for each in response.topics
-    ]
-    return Charged(found, response.throttle_time_ms)
+    }
+    results = [found.get(each.name) or TopicResult(each.name, _left_out()) for each in topics]
+    return Charged(results, response.throttle_time_ms)
+
+
+def _error(code: int, message: str | None) -> KafkaError | None:
+    return KafkaError(error_code(code), message) if code else None
+
+
+def _left_out() -> KafkaError:
+    return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the controller's answer leaves it out")

@@ -169,9 +169,11 @@ class PartitionTable:
                 partition.apply(change.after)
             elif change.topic.id in image.topics_by_id and self._is_here(change.after):
                 key = change.topic.name, change.after.index
+                self._discards.make_room(key)  # of a replica that was here until shortly before
                 self._add(partition := self._new(change.topic, change.after))
                 self.dormant.new.add(partition)
                 self._logs.directories.place(key)
+        self._discards.begin()
         if self._replicas is not None:
             self._replicas.throttles.changed(image, delta)
             self._open_replicated(delta)
@@ -188,6 +190,7 @@ class PartitionTable:
         for change in changes:
             topic, index = change.topic, change.after.index
             if change.before is None and (topic.id, index) not in self.by_id and self._is_here(change.after):
+                self._discards.make_room((topic.name, index))
                 partition = self._new(topic, change.after)
                 ready.by_name[topic.name, index] = ready.by_id[topic.id, index] = partition
                 self._logs.directories.place((topic.name, index))

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from pykbroker.brokers.remote_peers import the_only
 from pykbroker.runtime.waits import Deferred
 from pykbroker.share_partitions.dead_letters.places import encoded
 from pykbroker.share_partitions.dead_letters.reading import records_of
 from pykbroker.storage.log.fetched import fetched_batches
-from pykbroker.wire.errors import KafkaError, error_code
 from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from pykbroker.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -57,7 +57,9 @@ class RemoteLetters:
         place = self._place
         data = TopicProduceData(place.topic, place.topic_id, [PartitionProduceData(place.partition, encoded(letters))])
         request = ProduceRequest(acks=_ALL, timeout_ms=_TIMEOUT_MS, topic_data=[data])
-        return self._ask(request, _PRODUCE_SINCE).map(lambda answer: _checked(answer.responses[0].partition_responses))
+        return self._ask(request, _PRODUCE_SINCE).map(
+            lambda answer: the_only(each for topic in answer.responses for each in topic.partition_responses)
+        )
 
     def since(self, since_ms: int) -> Iterator[list[Record] | Deferred[Any]]:
         """See ``LetterPlace``."""
@@ -70,15 +72,15 @@ class RemoteLetters:
             _LIST_OFFSETS_SINCE,
         )
         yield beginning.settled()
-        at, end = _checked(beginning.value.topics[0].partitions).offset, None
+        at, end = the_only(each for topic in beginning.value.topics for each in topic.partitions).offset, None
         while at >= 0 and (end is None or at < end):
             fetched = self._ask(self._fetch(at), _FETCH_SINCE)
             yield fetched.settled()
-            data = _checked(fetched.value.responses[0].partitions)
+            data = the_only(each for topic in fetched.value.responses for each in topic.partitions)
             end = data.high_watermark if end is None else end
             batches = fetched_batches(data.records or b"", _ANY_EPOCH, f"{place.topic}-{place.partition}")
-            if not batches:
-                return
+            if not batches or batches[-1][0].last_offset < at:
+                return  # nothing, or what was before
             for header, batch in batches:
                 if not header.is_control:
                     yield from records_of(self._runtime, place, header, batch, range(at, end))
@@ -91,11 +93,3 @@ class RemoteLetters:
 
     def _ask(self, request: Message, since: int) -> Deferred[Any]:
         return self._peers.ask(self._place.node_id, request, since)
-
-
-def _checked(partitions: Sequence[Any]) -> Any:
-    """The answer for the one partition. Raises its KafkaError."""
-    (answer,) = partitions
-    if answer.error_code:
-        raise KafkaError(error_code(answer.error_code), getattr(answer, "error_message", None))
-    return answer

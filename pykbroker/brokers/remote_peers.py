@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pykbroker.quorum.observer import Address
 from pykbroker.runtime.waits import Deferred
 from pykbroker.wire.apis import response_class
-from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pykbroker.metadata.source import MetadataSource
     from pykbroker.quorum.observing import Nodes
     from pykbroker.wire.message import Message
+
+
+def the_only(partitions: Iterable[Any]) -> Any:
+    """The answer for the one partition that was asked about. Raises its KafkaError, and UNKNOWN_SERVER_ERROR where a broker answers for others."""
+    found = list(partitions)
+    if len(found) != 1:
+        raise KafkaError(
+            ErrorCode.UNKNOWN_SERVER_ERROR, f"asked about one partition, a broker answers for {len(found)}"
+        )
+    (answer,) = found
+    if answer.error_code:
+        raise KafkaError(error_code(answer.error_code), getattr(answer, "error_message", None))
+    return answer
 
 
 class RemotePeers:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from pykbroker.brokers.remote_peers import the_only
 from pykbroker.coordination.share.state import ShareState, StateBatch
-from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
+from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.messages import delete_share_group_state as delete
 from pykbroker.wire.messages import initialize_share_group_state as initialize
 from pykbroker.wire.messages import read_share_group_state as read
@@ -88,15 +89,12 @@ class RemoteShareCoordinator:
 
 
 def _result(done: Deferred[Any]) -> Any:
-    error = done.error
-    if error is None:
-        ((result,),) = (topic.partitions for topic in done.value.results)
-        if not result.error_code:
-            return result
-        error = KafkaError(error_code(result.error_code), result.error_message)
-    if isinstance(error, KafkaError) and error.code is ErrorCode.NETWORK_EXCEPTION:
-        error = KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, error.message)
-    raise error
+    try:
+        return the_only(each for topic in done.value.results for each in topic.partitions)
+    except KafkaError as error:
+        if error.code is ErrorCode.NETWORK_EXCEPTION:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, error.message) from None
+        raise
 
 
 def _nothing(_: Any) -> None:

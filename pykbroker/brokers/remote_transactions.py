@@ -193,7 +193,8 @@ class RemoteTransactions:
         self, leader: int, transaction: AddPartitionsToTxnTransaction
     ) -> Deferred[dict[TopicPartition, ErrorCode]]:
         request = AddPartitionsToTxnRequest(transactions=[transaction])
-        return self._peers.ask(leader, request, _ADDED_BY_BROKERS_SINCE).map(_codes)
+        partitions = [(topic.name, index) for topic in transaction.topics for index in topic.partitions]
+        return self._peers.ask(leader, request, _ADDED_BY_BROKERS_SINCE).map(partial(_codes, partitions))
 
 
 def _transaction(
@@ -205,17 +206,20 @@ def _transaction(
     return AddPartitionsToTxnTransaction(transactional_id, *producer, verify_only, list(topics.values()))
 
 
-def _codes(response: Message) -> dict[TopicPartition, ErrorCode]:
-    """The error code of each partition. Raises KafkaError with the code of the whole request, if it has one, as CLUSTER_AUTHORIZATION_FAILED."""
+def _codes(partitions: Iterable[TopicPartition], response: Message) -> dict[TopicPartition, ErrorCode]:
+    """The error code of each partition; UNKNOWN_SERVER_ERROR of one that the answer leaves out. Raises KafkaError with the code of the whole request,
+    if it has one, as CLUSTER_AUTHORIZATION_FAILED.
+    """
     assert isinstance(response, AddPartitionsToTxnResponse)
     if response.error_code:
         raise KafkaError(error_code(response.error_code))
-    return {
+    found = {
         (topic.name, each.partition_index): error_code(each.partition_error_code)
         for transaction in response.results_by_transaction
         for topic in transaction.topic_results
         for each in topic.results_by_partition
     }
+    return {each: found.get(each, ErrorCode.UNKNOWN_SERVER_ERROR) for each in partitions}
 
 
 def _whole(codes: dict[TopicPartition, ErrorCode]) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from pykbroker.partitions.following import FollowedPartition
 from pykbroker.replication.following import FetchPlace, FollowerDecision, FollowerStep
 from pykbroker.runtime.waits import Deferred, attempt
-from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.errors import ErrorCode, KafkaError, error_code
 from pykbroker.wire.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -328,10 +328,14 @@ class ReplicaFetcher:
             cut.or_log("truncating %r", followed.partition)
 
     def _was_cut(self, followed: FollowedPartition, decision: FollowerDecision, done: Deferred[None]) -> None:
-        """A full disk may have room later: then the checkpoints are written, before which nothing is appended."""
+        """A full disk may have room later: then the checkpoints are written, before which nothing is appended. Where nothing was cut off, the
+        leader would say the same again at once.
+        """
         if done.error is None:
-            followed.machine.moved()
-            self._stirred[followed.key] = None
+            if followed.machine.moved():
+                self._stirred[followed.key] = None
+            else:
+                self._rest_of(followed)
             self._fetch()
         elif isinstance(done.error, KafkaError) and not followed.log.directory.offline:
             log.error("%r cannot be truncated yet: %s", followed.partition, done.error)
@@ -383,7 +387,7 @@ def _only_offset(response: Message) -> int:
     assert isinstance(response, ListOffsetsResponse)
     found = response.topics[0].partitions[0]
     if found.error_code:
-        raise KafkaError(ErrorCode(found.error_code))
+        raise KafkaError(error_code(found.error_code))
     return found.offset
 
 

@@ -284,11 +284,18 @@ class ReplicaManager:
             altering.failed(request.number)
             self._runtime.timers.after(RETRY_MS, self._send)
             return
-        answers = _answers(request, done.value)
-        for partition, change, answer in altering.answered(request.number, answers):
-            if partition.led is not None:
-                partition.led.settle(change, answer)
+        settled = altering.answered(request.number, _answers(request, done.value))
+        again = [
+            partition.led is not None and partition.led.settle(change, answer) for partition, change, answer in settled
+        ]
+        if any(again) or len(settled) < len(request.changes):
+            altering.resting = True
+            self._runtime.timers.after(RETRY_MS, partial(self._go_on, altering))
         self._runtime.wake_queue.add(self._send)
+
+    def _go_on(self, altering: Altering[Partition, ProposedIsr]) -> None:
+        altering.resting = False
+        self._send()
 
 
 def _answers(

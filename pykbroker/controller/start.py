@@ -20,6 +20,7 @@ from pykbroker.runtime.runtime import Runtime
 from pykbroker.storage.checkpoints import replace_file
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
+from pykbroker.storage.names import PARTITION, is_partition
 from pykbroker.wire.internal.feature_level_record import FeatureLevelRecord
 from pykbroker.wire.primitives import ZERO_UUID
 
@@ -40,6 +41,10 @@ class UnsupportedMetadataError(RuntimeError):
     """The metadata log has feature levels that this broker does not support."""
 
 
+class LostMetadataError(RuntimeError):
+    """There are partitions, and no metadata that know them."""
+
+
 def open_metadata(
     open_log: Callable[[str, bytes, int, LogConfig], Log],
     disk: Disk,
@@ -56,8 +61,8 @@ def open_metadata(
     """The controller of the cluster with the metadata log in ``log_directory``.
 
     ``open_log(topic, topic_id, partition, config)`` opens a log of that directory: ``LogManager.open``. A new
-    directory becomes a new cluster. ``directory_id`` is that of ``log_directory``. Raises WireError, ReplayError, ForeignQuorumError or UnsupportedMetadataError,
-    each with a message for operators, and KafkaError KAFKA_STORAGE_ERROR or OSError if the disk fails.
+    directory becomes a new cluster. ``directory_id`` is that of ``log_directory``. Raises WireError, ReplayError, ForeignQuorumError, UnsupportedMetadataError or
+    LostMetadataError, each with a message for operators, and KafkaError KAFKA_STORAGE_ERROR or OSError if the disk fails.
     """
     directory = posixpath.join(log_directory, f"{CLUSTER_METADATA}-0")
     log = open_log(CLUSTER_METADATA, CLUSTER_METADATA_ID, 0, LOG_CONFIG)
@@ -76,10 +81,26 @@ def open_metadata(
         features=features,
     )
     if METADATA_VERSION not in image.features:  # possibly formatted, but never used
+        _check_unused(disk, log_directory)
         records = _bootstrap_records(disk, log_directory, runtime.clock, features)
         controller.commit([*records, *_settings_to_begin_with(records, image, config)])
     _check_features(image, features)
     return controller
+
+
+def _check_unused(disk: Disk, log_directory: str) -> None:
+    """Raises LostMetadataError if there are partitions, where Apache Kafka would put all of them aside as strays."""
+    known = f"{CLUSTER_METADATA}-0"
+    found = sorted(
+        name
+        for name in disk.list(log_directory)
+        if name != known and PARTITION.fullmatch(name) and is_partition(disk, posixpath.join(log_directory, name))
+    )
+    if found:
+        raise LostMetadataError(
+            f"{log_directory} has partitions ({found[0]} and {len(found) - 1} others), and no metadata that know them: put {known} back from a "
+            "copy, or choose an empty log directory."
+        )
 
 
 def _bootstrap_records(disk: Disk, log_directory: str, clock: Clock, features: Features) -> list[MetadataRecord]:

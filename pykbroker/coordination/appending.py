@@ -50,15 +50,15 @@ def append(loaded: Loaded[Any], outcome: Outcome, codec: RecordCodec, now_ms: in
     return None if failure is None else client_error(failure)
 
 
-def append_large(loaded: Loaded[Any], key: str, batch: CoordinatorBatch, now_ms: int) -> ErrorCode | None:
+def append_encoded(loaded: Loaded[Any], key: str, batch: CoordinatorBatch, now_ms: int) -> ErrorCode | None:
     """Append a batch of records of one key, which the caller applies; returns the error code for clients."""
     try:
-        appended = batch.append(loaded.partition, now_ms)
+        first, committed = batch.append(loaded.partition, now_ms)
     except KafkaError as error:
         log.warning("Coordinator records cannot be appended to %r: %s", loaded.partition, error)
         return client_error(error.code)
-    if appended.committed is not None:
-        loaded.uncommitted([key], appended.last_offset + 1)
+    if committed is not None:
+        loaded.uncommitted([key], first + batch.count)
     return None
 
 
@@ -98,15 +98,14 @@ def _append(
 ) -> ErrorCode | None:
     """Append one batch and replay it."""
     try:
-        appended = append_internal(loaded.partition, batch, now_ms, producer)
+        first, committed = append_internal(loaded.partition, batch, now_ms, producer)
     except KafkaError as error:
         log.warning("Coordinator records cannot be appended to %r: %s", loaded.partition, error)
         return error.code
-    if appended.committed is not None:
-        loaded.uncommitted(map(codec.owner_of, records), appended.last_offset + 1)
+    if committed is not None:
+        loaded.uncommitted(map(codec.owner_of, records), first + len(records))
     producer_id = -1 if producer is None else producer[0]
-    first_offset = appended.last_offset + 1 - len(records)
     replay = loaded.shard.replay
-    for offset, record in enumerate(records, first_offset):
+    for offset, record in enumerate(records, first):
         replay(CoordinatorRecord(record.key, record.value, record.value_version, producer_id, offset))
     return None

@@ -33,15 +33,6 @@ class CoordinatorRecord(NamedTuple):
     offset: int = -1
 
 
-class EncodedRecords(NamedTuple):
-    """Records of one key that are encoded as they are decided, since there are many of their kind."""
-
-    key: str
-    batch: CoordinatorBatch
-    #: Applies them to the state, as replaying each would.
-    replay: Callable[[], None]
-
-
 @dataclass(slots=True)
 class Outcome:
     """The result of one step; the numbers say in which order the runtime carries it out."""
@@ -60,8 +51,6 @@ class Outcome:
     producer: tuple[int, int] | None = None
     #: False if the records are independent: they may be appended in several batches.
     atomic: bool = True
-    #: In place of ``records``, as one batch.
-    encoded: EncodedRecords | None = None
 
     def reply(self, waiting: Deferred[Any] | None, response: Any) -> None:
         """Send ``response`` to the request that waits, if any."""
@@ -75,6 +64,17 @@ class Decision(NamedTuple, Generic[T]):
     #: Sent once the outcome is carried out and committed. A Deferred is completed by a reply, of this outcome or a later one.
     answer: T | Deferred[T]
     outcome: Outcome
+
+
+class EncodedDecision(NamedTuple, Generic[T]):
+    """A Decision whose records, all of the key, are encoded as they are decided, since there are many of their kind. Nothing but the
+    answer follows from them.
+    """
+
+    answer: T
+    batch: CoordinatorBatch
+    #: Applies them to the state, as replaying each would.
+    replay: Callable[[], None]
 
 
 @dataclass(slots=True)

@@ -12,15 +12,15 @@ from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
-from pykbroker.coordination.appending import GOES_ON, append, append_large
+from pykbroker.coordination.appending import GOES_ON, append, append_encoded
 from pykbroker.coordination.deadlines import Deadlines, disarm_all
 from pykbroker.coordination.log_replay import LogReplay
-from pykbroker.coordination.outcome import Decision, Outcome, Part
+from pykbroker.coordination.outcome import Decision, EncodedDecision, Outcome, Part
 from pykbroker.coordination.placement import partition_for
 from pykbroker.coordination.shard import RecordCodec, Shard
 from pykbroker.coordination.shards import Loaded, Shards
 from pykbroker.runtime.slices import independently
-from pykbroker.runtime.waits import Deferred, gather
+from pykbroker.runtime.waits import Deferred, as_wait, gather
 from pykbroker.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -133,19 +133,27 @@ class CoordinatorRuntime(Generic[S]):
 
     @overload
     def ask(
-        self, key: str, step: Callable[Concatenate[S, P], Decision[T]], *args: P.args, **named: P.kwargs
+        self,
+        key: str,
+        step: Callable[Concatenate[S, P], Decision[T] | EncodedDecision[T]],
+        *args: P.args,
+        **named: P.kwargs,
     ) -> T | Deferred[T]: ...
 
     @overload
     def ask(
-        self, key: str, step: Callable[Concatenate[S, P], T | Decision[T]], *args: P.args, **named: P.kwargs
+        self,
+        key: str,
+        step: Callable[Concatenate[S, P], T | Decision[T] | EncodedDecision[T]],
+        *args: P.args,
+        **named: P.kwargs,
     ) -> T | Deferred[T]: ...
 
     def ask(self, key: str, step: Callable[..., Any], *args: Any) -> Any:  # type: ignore[misc]  # no step has keywords
         """Take ``step``, a function of the shard of the key and of ``args``; the one way to ask a coordinator.
 
-        A step that changes what is persisted returns a Decision; any other returns its answer, and may put off deadlines of the
-        key. The answer, or the KafkaError that a step raises, leaves when the state that it comes of is committed: usually at
+        A step that changes what is persisted returns a Decision, or an EncodedDecision; any other returns its answer, and may put off
+        deadlines of the key. The answer, or the KafkaError that a step raises, leaves when the state that it comes of is committed: usually at
         once, without a wait.
 
         Raises what ``at`` and ``step`` raise. Raises or fails with the error of an append, and with NOT_COORDINATOR if the state
@@ -164,9 +172,16 @@ class CoordinatorRuntime(Generic[S]):
             answer, outcome = found
             over = self.run(loaded, key, outcome)
             return answer if over is None or isinstance(answer, Deferred) else over.map(lambda _: answer)
+        if type(found) is EncodedDecision:
+            found, batch, replay = found
+            failure = append_encoded(loaded, key, batch, self._host.runtime.clock.now_ms())
+            if failure is None:
+                replay()
+            else:
+                found = Deferred.failed(KafkaError(failure))
         self._deadlines.arm(loaded, key)
         committed = loaded.committed(key) if loaded.newest else None
-        return found if committed is None else committed.recover(Exception, _look_again).map(lambda _: found)
+        return found if committed is None else committed.recover(Exception, _look_again).chain(lambda _: as_wait(found))
 
     def ask_each(self, question: Callable[[S, str], T | None], weight: float) -> Work[list[T]]:
         """The results of ``question`` for the keys of all shards that the broker leads, in slices; None is left out, as
@@ -202,7 +217,7 @@ class CoordinatorRuntime(Generic[S]):
         refused: KafkaError | None = None
         step: Outcome | None = outcome
         while step is not None:
-            failure = self.append(loaded, step) if step.records or step.encoded is not None else None
+            failure = self.append(loaded, step) if step.records else None
             if failure is None:
                 effects += step.effects
             if failure is None or step.otherwise is not None:
@@ -230,24 +245,17 @@ class CoordinatorRuntime(Generic[S]):
 
     def append(self, loaded: Loaded[S], outcome: Outcome) -> ErrorCode | None:
         """Append and replay the records of one step; returns the error code for clients."""
-        encoded = outcome.encoded
-        if not outcome.records and encoded is None:
+        if not outcome.records:
             return None
         if not self.shards.is_in_use(loaded):
             return ErrorCode.NOT_COORDINATOR  # the partition moved while this waited
-        now_ms = self._host.runtime.clock.now_ms()
-        if encoded is None:
-            return append(loaded, outcome, self._codec, now_ms)
-        failure = append_large(loaded, encoded.key, encoded.batch, now_ms)
-        if failure is None:
-            encoded.replay()
-        return failure
+        return append(loaded, outcome, self._codec, self._host.runtime.clock.now_ms())
 
-    def append_large(self, loaded: Loaded[S], key: str, batch: CoordinatorBatch) -> ErrorCode | None:
-        """Append a large batch of one key, which the caller applies; returns the error code for clients."""
+    def append_encoded(self, loaded: Loaded[S], key: str, batch: CoordinatorBatch) -> ErrorCode | None:
+        """Append a batch of one key that was encoded in slices, which the caller applies; returns the error code for clients."""
         if not self.shards.is_in_use(loaded):
             return ErrorCode.NOT_COORDINATOR
-        return append_large(loaded, key, batch, self._host.runtime.clock.now_ms())
+        return append_encoded(loaded, key, batch, self._host.runtime.clock.now_ms())
 
     def append_parts(self, loaded: Loaded[S], parts: Iterator[Part]) -> Generator[float, None, ErrorCode | None]:
         """Append one part after the other, with requests in between. Returns the error code for clients that ended it."""

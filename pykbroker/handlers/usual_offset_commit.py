@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from struct import Struct
 from struct import error as struct_error
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pykbroker.coordination.groups.shard import GroupShard
 from pykbroker.handlers.in_slices import AT_ONCE
@@ -36,26 +36,16 @@ _BEGIN = Struct(">iixxxxxB")
 _pack_partition = Struct(">ixxx").pack
 
 
-class _CommittedTopic:
-    """A topic of a request: as the request names it, and what is committed of it. The rest is as in an OffsetCommitRequestTopic."""
+class _Topic(NamedTuple):
+    """A topic of a request, as ``CommittedInTopic`` and as an OffsetCommitRequestTopic."""
 
-    __slots__ = ("committed", "encoded")
-
-    def __init__(self, encoded: Buffer, committed: CommittedInTopic) -> None:
-        self.encoded = encoded
-        self.committed = committed
-
-    @property
-    def name(self) -> str:
-        return self.committed[0]
-
-    @property
-    def topic_id(self) -> bytes:
-        return self.committed[1]
+    name: str
+    topic_id: bytes
+    offsets: list[tuple[int, int, int, str]]
 
     @property
     def partitions(self) -> list[OffsetCommitRequestPartition]:
-        return [OffsetCommitRequestPartition(*each) for each in self.committed[2]]
+        return [OffsetCommitRequestPartition(*each) for each in self.offsets]
 
 
 class _UsualCommitResponse:
@@ -80,22 +70,12 @@ def answer(
         usual = _read(broker, frame, body, version)
         if usual is None:
             return None
-        request, topics = usual
-        committed = [topic.committed for topic in topics]
-        waiting = broker.groups.ask(request.group_id, GroupShard.commit_usual, request, committed, version)
+        request, topics, out = usual
+        waiting = broker.groups.ask(request.group_id, GroupShard.commit_usual, request, topics, version)
     except (IndexError, ValueError, struct_error, KafkaError):
         return None  # malformed, or refused
-    out = bytearray(_BEGIN.pack(0, header[0], len(topics) + 1))
-    for topic in topics:
-        out += topic.encoded
-        offsets = topic.committed[2]
-        out.append(len(offsets) + 1)
-        for each in offsets:
-            out += _pack_partition(each[0])
-        out.append(0)
-    out.append(0)
+    _BEGIN.pack_into(out, 0, len(out) - 4, header[0], len(topics) + 1)
     if waiting is None:
-        _BEGIN.pack_into(out, 0, len(out) - 4, header[0], len(topics) + 1)
         return [out]
     response: Any = _UsualCommitResponse(out[9:])
     ctx = RequestContext(ApiKey.OFFSET_COMMIT, version, *header, peer.host, peer.listener, peer.principal, peer)
@@ -105,8 +85,8 @@ def answer(
 
 def _read(
     broker: Broker, frame: memoryview, pos: int, version: int
-) -> tuple[OffsetCommitRequest, list[_CommittedTopic]] | None:
-    """The request and its topics. Raises IndexError, ValueError or struct.error where it is malformed."""
+) -> tuple[OffsetCommitRequest, list[CommittedInTopic], bytearray] | None:
+    """The request, its topics, and the answer without its beginning. Raises IndexError, ValueError or struct.error where it is malformed."""
     size = frame[pos]
     start, pos = pos + 1, pos + size
     group_id = str(frame[start:pos], "utf-8")
@@ -128,12 +108,14 @@ def _read(
         and 1 < count < LONG_UVARINT
     ):
         return None
-    topics: list[_CommittedTopic] = []
+    topics: list[CommittedInTopic] = []
+    out = bytearray(_BEGIN.size)
     by_id, room, longest = version >= TOPIC_IDS_SINCE, AT_ONCE, broker.groups.settings.offset_metadata_max_bytes
     for _ in range(count - 1):
         start, size = pos, UUID_SIZE if by_id else frame[pos]
         pos += size
         encoded = frame[start:pos]
+        out += encoded
         name = broker.topic_name(bytes(encoded)) if by_id else str(encoded[1:], "utf-8")
         topic = None if name is None else broker.metadata.image.topics.get(name)
         parts = frame[pos]
@@ -141,19 +123,23 @@ def _read(
         pos += 1
         if topic is None or not 0 < size < LONG_UVARINT or not 1 < parts < LONG_UVARINT or room < 0:
             return None
+        out.append(parts)
         offsets = []
         for _ in range(parts - 1):
             index, offset, leader_epoch, size = _unpack_partition(frame, pos)
             start, pos = pos + 17, pos + 17 + (size - 1 if size else 0)
             if index not in topic.partitions or size >= LONG_UVARINT or size - 1 > longest or frame[pos]:
                 return None
+            out += _pack_partition(index)
             offsets.append((index, offset, leader_epoch, str(frame[start:pos], "utf-8") if size > 1 else ""))
             pos += 1
         if frame[pos]:
             return None
+        out.append(0)
         pos += 1
-        topics.append(_CommittedTopic(encoded, (topic.name, topic.id, offsets)))
+        topics.append(_Topic(topic.name, topic.id, offsets))
     if frame[pos] or pos + 1 != len(frame):
         return None
+    out.append(0)
     named: Any = topics
-    return OffsetCommitRequest(group_id, generation, member_id, instance_id, -1, named), topics
+    return OffsetCommitRequest(group_id, generation, member_id, instance_id, -1, named), topics, out

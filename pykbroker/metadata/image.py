@@ -69,7 +69,7 @@ class TopicImage:
     def in_order(self) -> Iterator[PartitionImage]:
         """The partitions in the order of their indexes."""
         partitions = self.partitions
-        return (partitions[index] for index in range(len(partitions)))
+        return (partitions[index] for index in sorted(partitions))
 
 
 @dataclass(slots=True)

@@ -179,10 +179,6 @@ class Connection(asyncio.BufferedProtocol):
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._received.view[self._received.end :]
 
-    def buffer_updated(self, nbytes: int) -> None:
-        self._received.end += nbytes
-        self._turn()
-
     def pause_writing(self) -> None:
         self._pause_reading()
         self._outgoing.pause()
@@ -216,9 +212,10 @@ class Connection(asyncio.BufferedProtocol):
 
     # ---- frames in --------------------------------------------------------------------------------------------------
 
-    def _turn(self) -> None:
-        """Handle every complete frame that has arrived, then send the responses in one write."""
-        self._in_turn = True
+    def buffer_updated(self, nbytes: int) -> None:
+        """The turn of the connection: handle every complete frame that has arrived, then send the responses in one write."""
+        self._received.end += nbytes
+        self._in_turn, alone = True, None
         runtime = self._runtime
         now = self.last_active = runtime.clock.monotonic()
         if not runtime.turns.running:
@@ -226,7 +223,7 @@ class Connection(asyncio.BufferedProtocol):
         try:
             if runtime.timers.next_due <= now:  # what is due came before what arrived now
                 runtime.timers.run_due()
-            self._handle_frames()
+            alone = self._handle_frames()
         except CloseConnection as error:
             self._close_for(error, first=not self._pending.queue)
         except Exception:
@@ -234,12 +231,16 @@ class Connection(asyncio.BufferedProtocol):
             self.close("its request could not be answered (see the error above)")
         finally:
             self._in_turn = False
-        self._outgoing.flush(self._transport)
+        if alone is None:
+            self._outgoing.flush(self._transport)
+        elif self._transport is not None:
+            self._transport.write(alone)  # ``Outgoing.flush``, in place
         if self.time_spent is not None:
             self.time_spent.turn_over(now)
 
-    def _handle_frames(self) -> None:
-        received, dispatch = self._received, self._dispatch
+    def _handle_frames(self) -> Buffer | None:
+        """Handle them, and return the answer to the last one if no other is to be written, as is usual; the others are in ``_outgoing``."""
+        received, outgoing, dispatch, alone = self._received, self._outgoing, self._dispatch, None
         view, start, end = received.view, received.start, received.end
         while end - start >= 4 and not self._reading_paused and self._transport is not None:
             size = _SIZE.unpack_from(view, start)[0]
@@ -248,27 +249,34 @@ class Connection(asyncio.BufferedProtocol):
             frame_end = start + 4 + size
             if frame_end > end:
                 self._keep(start, 4 + size)
-                return
+                return None
             try:
                 answer = dispatch(self.broker, self, view[start + 4 : frame_end])
             except NotYet as error:
                 self._keep(start, 4 + size)
                 self.hold(error.until)
-                return
-            if type(answer) is list and not self._pending.queue:
-                self._outgoing.add(answer)  # in place: most answers come here
-            elif answer is not None:
-                self._answer(answer)
+                return None
+            if type(answer) is not list or self._pending.queue:
+                if answer is not None:
+                    self._answer(answer)
+            elif frame_end == end and len(answer) == 1 and not outgoing.size:
+                alone = answer[0]
+            else:
+                outgoing.add(answer)
             start = frame_end
             if start == end:  # the usual case
                 break
             self._between_frames()
         if start != end:
             self._keep(start, 4)
-            return
-        received.emptied()
+            return None
+        if view is received.shared:
+            received.end = 0  # ``emptied``, in place: most connections have no block of their own
+        else:
+            received.emptied()
         if self._claim.size:
             self._claim.settle(received)
+        return alone
 
     def _keep(self, start: int, needed: int) -> None:
         """Keep what is not parsed in a block of the connection's own, which must be granted before more is received."""
@@ -317,8 +325,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         if self._transport is None:
             return
-        pending.fill(response, deferred.result)
-        ready = pending.take_ready()
+        ready = pending.fill(response, deferred.result)
         if ready:
             self._outgoing.add(ready)
         if pending.held_bytes + self._unsent != self._counted:
@@ -401,7 +408,7 @@ class Connection(asyncio.BufferedProtocol):
         may_read = not (self._outgoing.is_blocked or self._holds or self._finishing or self._pending.is_full)
         if self._reading_paused and may_read:
             self._reading_paused = False
-            self._turn()
+            self.buffer_updated(0)
             if not self._reading_paused and self._transport is not None:
                 self._transport.resume_reading()
 

@@ -23,10 +23,10 @@ class ReceiveBlock:
     if none are left.
     """
 
-    __slots__ = ("_shared", "end", "start", "view")
+    __slots__ = ("end", "shared", "start", "view")
 
     def __init__(self, shared: memoryview) -> None:
-        self._shared = shared
+        self.shared = shared
         self.view = shared
         self.start = 0
         self.end = 0
@@ -34,7 +34,7 @@ class ReceiveBlock:
     @property
     def own_size(self) -> int:
         """Bytes of the connection's own block; 0 if it has none."""
-        return 0 if self.view is self._shared else len(self.view)
+        return 0 if self.view is self.shared else len(self.view)
 
     @property
     def is_empty(self) -> bool:
@@ -44,7 +44,7 @@ class ReceiveBlock:
     def keep(self, start: int, needed: int) -> None:
         """Everything up to ``start`` is parsed: make room to receive the rest of the ``needed`` bytes from there, and more."""
         view = self.view
-        shared = view is self._shared
+        shared = view is self.shared
         if not shared and start + needed <= len(view) and self.end < len(view):
             self.start = start
             return
@@ -61,7 +61,7 @@ class ReceiveBlock:
         """Everything is parsed; a large block is released."""
         self.start = self.end = 0
         if len(self.view) > KEPT_BLOCK:
-            self.view = self._shared
+            self.view = self.shared
 
     def let_go(self) -> memoryview | None:
         """Release the connection's own block if it holds nothing; returns it then."""
@@ -69,7 +69,7 @@ class ReceiveBlock:
         if self.start == self.end:
             released = self.view if self.own_size else None
             self.start = self.end = 0
-            self.view = self._shared
+            self.view = self.shared
         return released
 
     def move_to(self, block: memoryview) -> None:
@@ -80,7 +80,7 @@ class ReceiveBlock:
     def drop(self) -> None:
         """Release the connection's own block and what it holds: nothing more is parsed."""
         self.start = self.end = 0
-        self.view = self._shared
+        self.view = self.shared
 
 
 def _block(size: int) -> memoryview:

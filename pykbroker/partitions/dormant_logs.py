@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 #: Logs opened in one turn of the loop, or created; a request may name ten thousand.
-OPENED_AT_ONCE = 16
+OPENED_AT_ONCE = 12
 
 
 class DormantLogs:

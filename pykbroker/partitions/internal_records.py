@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from pykbroker.partitions.partition import Partition
+    from pykbroker.runtime.waits import Deferred
     from pykbroker.storage.log.config import LogConfig
     from pykbroker.storage.log.log import AppendResult
 
@@ -44,8 +45,8 @@ def append_internal(
     records: Sequence[tuple[bytes | None, bytes | None]],
     timestamp_ms: int,
     producer: tuple[int, int] | None = None,
-) -> AppendResult:
-    """Append a coordinator's records as one batch.
+) -> tuple[int, Deferred[None] | None]:
+    """Append a coordinator's records as one batch: the offset of the first, and the wait until they are committed, None if they are.
 
     With ``producer`` (id and epoch) they are part of its transaction and take effect with the commit marker. Raises
     KafkaError NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE,
@@ -61,9 +62,12 @@ class CoordinatorBatch:
     all have one time and no headers.
     """
 
+    __slots__ = ("_batch", "count")
+
     def __init__(self) -> None:
         self._batch = bytearray(HEADER_SIZE)
-        self._count = 0
+        #: The number of its records.
+        self.count = 0
 
     def __len__(self) -> int:
         """Its size in bytes."""
@@ -81,32 +85,39 @@ class CoordinatorBatch:
 
     def add_encoded(self, records: Iterable[bytes]) -> None:
         """Add some records, each from the length of its key to its headers."""
-        batch, count = self._batch, self._count
+        batch, count = self._batch, self.count
         for record in records:
             body = _begin_of(count) + record
             batch += varint(len(body))
             batch += body
             count += 1
-        self._count = count
+        self.count = count
 
     def completed(self, timestamp_ms: int, producer: tuple[int, int] | None = None) -> tuple[BatchHeader, bytearray]:
         """The header, and the batch with it."""
-        batch, last = self._batch, self._count - 1
+        batch, last = self._batch, self.count - 1
         producer_id, producer_epoch = producer or (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
         length, attributes = len(batch) - LOG_OVERHEAD, 0 if producer is None else TRANSACTIONAL_BIT
         header = BatchHeader(  # by places, which costs half as much: base offset, length, no leader epoch, format, no checksum yet ...
             *(0, length, NO_LEADER_EPOCH, MAGIC, 0, attributes, last, timestamp_ms, timestamp_ms),
-            *(producer_id, producer_epoch, NO_SEQUENCE, self._count),
+            *(producer_id, producer_epoch, NO_SEQUENCE, self.count),
         )
         write_batch_header(batch, 0, header)
         return header, batch
 
-    def append(self, partition: Partition, timestamp_ms: int, producer: tuple[int, int] | None = None) -> AppendResult:
-        """Append them all. Raises what ``append_internal`` raises."""
+    def append(
+        self, partition: Partition, timestamp_ms: int, producer: tuple[int, int] | None = None
+    ) -> tuple[int, Deferred[None] | None]:
+        """Append them all, which have keys. Returns and raises what ``append_internal`` does."""
+        if producer is None:
+            first = partition.append_own(self._batch, self.count, timestamp_ms)
+            if first >= 0:
+                return first, None
         header, batch = self.completed(timestamp_ms, producer)
         _check_leader(partition)
         validated = validate_own(header, batch, partition.log.config)
-        return partition.append_batch(batch, timestamp_ms, Origin.COORDINATOR, 0, None, validated)
+        appended = partition.append_batch(batch, timestamp_ms, Origin.COORDINATOR, 0, None, validated)
+        return appended.base_offset, appended.committed
 
 
 @lru_cache(maxsize=1024)

@@ -3,7 +3,7 @@
 Where the brokers of a process share one log, all replicas have what the leader has appended. It is
 committed at once or, with ``flush.messages``, when it is synced: otherwise a reader could see records that a power loss
 removes. ``append`` returns the offsets of a batch and two waits, for the sync of this copy and for the commit, and ``_advance`` alone
-moves the high watermark, but for ``append_usual``, after which there is nothing to wait for. Where each broker has its own copy, a
+moves the high watermark, but for ``append_usual`` and ``append_own``, after which there is nothing to wait for. Where each broker has its own copy, a
 partition with other replicas commits what these have, too: as leader by ``led``, as follower by what its leader says.
 """
 
@@ -117,6 +117,10 @@ class Partition:
         if self.watchers:
             for watcher in list(self.watchers):
                 watcher.changed(self)
+
+    def _tell_appended(self, size: int) -> None:
+        for watcher in list(self.watchers):
+            watcher.appended(self, size)
 
     def check_served_by(self, node_id: int, epoch: int, *, leader_only: bool = True) -> None:
         """Check that a broker may answer for the partition; ``epoch`` is the client's current leader epoch, -1 for none.
@@ -330,9 +334,7 @@ class Partition:
             if self.led is None:
                 self._advance(log)
                 if self.watchers:
-                    size = len(records)
-                    for watcher in list(self.watchers):
-                        watcher.appended(self, size)
+                    self._tell_appended(len(records))
             else:
                 self.led.appended(result.base_offset, len(records))
         if result.last_offset >= log.high_watermark:
@@ -376,10 +378,22 @@ class Partition:
             return None
         log.commit_to(log.log_end_offset)  # all of it is as durable as it must be
         if self.watchers:
-            size = len(records)
-            for watcher in list(self.watchers):
-                watcher.appended(self, size)
+            self._tell_appended(len(records))
         return first, log.log_start_offset
+
+    def append_own(self, batch: bytearray, count: int, now_ms: int) -> int:
+        """``append_batch`` for records of this process that ``Log.append_own`` takes, and that are committed by that: the offset of the
+        first. -1 where there is more to it, and nothing was done.
+        """
+        log = self.opened_log
+        if log is None or self.led is not None or self.leader == NO_LEADER or len(self.isr) < len(self.replicas):
+            return -1
+        first = log.append_own(batch, count, self.leader_epoch, now_ms)
+        if first >= 0:
+            log.commit_to(first + count)
+            if self.watchers:
+                self._tell_appended(len(batch))
+        return first
 
     def append_at_once(self, records: Buffer) -> AppendResult:
         """``append_produce`` with acks=all for records of this process, which are few: it waits for no thread."""

@@ -205,6 +205,8 @@ class ControllerSession:
             self._reported = self._named
         content = HeartbeatAnswer(answer.error_code, answer.is_caught_up, answer.is_fenced, answer.should_shut_down)
         following = self.lifecycle.heartbeat_answered(content, self._now_ms())
+        if not self.lifecycle.is_registered:
+            self._has_news = False  # they were of a registration that is not known
         if self.lifecycle.state is not before:
             log.info("The broker's state is %s", self.lifecycle.state.name)
             self._changed(self.lifecycle.state)

@@ -75,6 +75,8 @@ class RegistrationLifecycle:
         #: Why it has to end; empty where it may.
         self.reason = ""
         self._was_registered = False
+        #: Whether a heartbeat was taken since the last registration.
+        self._was_known = False
         self._give_up_ms = 0.0
 
     @property
@@ -106,7 +108,7 @@ class RegistrationLifecycle:
 
     def registered(self, error: int, epoch: int, now_ms: float) -> NextAsk:
         """The answer to a registration has come."""
-        if error == ErrorCode.NONE:
+        if error == ErrorCode.NONE and epoch >= 0:
             self.epoch, self._was_registered = epoch, True
             return NextAsk.AT_ONCE
         code = error_code(error)
@@ -125,6 +127,7 @@ class RegistrationLifecycle:
             return self._begin_again()
         if answer.error:
             return self.failed(error_code(answer.error).default_message, now_ms)
+        self._was_known = True
         if self.wants_shutdown:
             if not answer.should_shut_down:
                 return NextAsk.BACK_OFF
@@ -145,7 +148,8 @@ class RegistrationLifecycle:
             self.state = BrokerState.SHUTTING_DOWN
             return NextAsk.NEVER
         self.state = BrokerState.STARTING
-        return NextAsk.AT_ONCE
+        was_known, self._was_known = self._was_known, False
+        return NextAsk.AT_ONCE if was_known else NextAsk.BACK_OFF
 
     def give_up(self, why: str) -> NextAsk:
         """It has to end."""

@@ -247,8 +247,11 @@ class Observer:
         common = min(own_end, leader_end) if own_epoch == leader_epoch else max(own_end, 0)
         if common < self.high_watermark:
             return self._contradicted(common)
+        if common >= self._log.end_offset:  # nothing to cut: both would say the same again
+            self.failed()
+            return _BACK_OFF
         self._busy = True
-        return ObserverDecision(ObserverStep.TRUNCATE, min(common, self._log.end_offset))
+        return ObserverDecision(ObserverStep.TRUNCATE, common)
 
     def _contradicted(self, offset: int) -> ObserverDecision:
         return ObserverDecision(

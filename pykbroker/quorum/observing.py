@@ -23,6 +23,7 @@ from pykbroker.quorum.observer import (
     QuorumAnswer,
     SnapshotAsk,
 )
+from pykbroker.runtime.slices import WEIGHT_OF_A_TURN
 from pykbroker.runtime.waits import Deferred, attempt
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.messages import fetch_snapshot as snapshots
@@ -46,6 +47,10 @@ R = TypeVar("R", bound="Message")
 _LOWEST_FETCH = 17
 #: How long the leader waits for something new (KafkaRaftClient.MAX_FETCH_WAIT_MS).
 _WAIT_MS = 500
+#: After so many answers in a row that came within so many milliseconds and had nothing new, each is followed by a rest: a leader that does not
+#: wait would have this broker do nothing else.
+_MOST_IDLE = 10
+_IDLE_MS = 50
 
 
 class Nodes(Protocol):
@@ -111,6 +116,9 @@ class MetadataObserver:
         self._pieces = bytearray()
         #: The leader that ``quorum-state`` names.
         self._noted = (observer.leader_id, observer.epoch)
+        #: When the log was asked for, and how many answers before it came at once and had nothing new.
+        self._sent = 0.0
+        self._idle = 0
         #: Of which nodes it was logged that they cannot be asked.
         self._complained: set[Address] = set()
         self._ended = False
@@ -159,6 +167,7 @@ class MetadataObserver:
         ask = self.observer.ask
         if self._ended or ask is None:
             return
+        self._sent = self._runtime.clock.monotonic()
         if isinstance(ask, FetchAsk):
             answer = attempt(
                 self._nodes.ask, ask.address, self._fetch(ask), FetchResponse, self._limit_ms, _LOWEST_FETCH
@@ -244,6 +253,7 @@ class MetadataObserver:
 
     def _append(self, ask: FetchAsk, records: Any, leader_mark: int) -> None:
         copy, observer = self._copy, self.observer
+        before = observer.high_watermark
         try:
             if records:
                 whole = b"".join(map(bytes, records)) if isinstance(records, list) else records
@@ -256,25 +266,35 @@ class MetadataObserver:
             else:
                 self._fail(ask.address, f"what it sent cannot be appended: {error}")
             return
-        self._runtime.slices.begin(self._apply(observer.committed(leader_mark)))
+        high_watermark = observer.committed(leader_mark)
+        waited = self._runtime.clock.monotonic() - self._sent >= _IDLE_MS / 1000
+        has_news = (copy.end_offset, high_watermark) != (ask.offset, before)
+        self._idle = 0 if has_news or waited else self._idle + 1
+        self._runtime.slices.begin(self._apply(high_watermark))
 
     def _apply(self, high_watermark: int) -> Steps:
-        """Bring the image to the high watermark, each step to the end of a batch, then ask for more."""
+        """Bring the image to the high watermark, each step to the end of a batch or some records nearer to it, then ask for more."""
         copy = self._copy
         while not self._ended:
             before = copy.image.offset
             try:
                 delta, count = yield from copy.apply(high_watermark)
-            except (ReplayError, WireError) as error:
-                after = copy.image.offset
-                self._end(f"The metadata log has what this broker does not understand after offset {after}: {error}.")
+            except Exception as error:  # a record of impossible form may fail in any way
+                after, known = copy.image.offset, isinstance(error, (ReplayError, WireError))
+                if not known:
+                    log.exception("A record of the metadata log after offset %d cannot be replayed", after)
+                why = error if known else repr(error)
+                self._end(f"The metadata log has what this broker does not understand after offset {after}: {why}.")
                 return
-            if copy.image.offset != before and not self._ended:
+            if (copy.image.offset != before or copy.is_amid_batch) and not self._ended:
                 self._tell(delta)
             if not count:
-                self._ask()
+                if self._idle > _MOST_IDLE:
+                    self._rest()
+                else:
+                    self._ask()
                 return
-            yield count
+            yield WEIGHT_OF_A_TURN if copy.is_amid_batch else count
 
     def _fetched_piece(self, ask: SnapshotAsk, response: FetchSnapshotResponse) -> None:
         found = response.topics[0].partitions[0] if response.topics and response.topics[0].partitions else None
@@ -332,7 +352,10 @@ class MetadataObserver:
     def _tell(self, delta: MetadataDelta) -> None:
         self.answers.forget()
         for subscriber in list(self._subscribers):
-            subscriber(self._copy.image, delta)
+            try:
+                subscriber(self._copy.image, delta)
+            except Exception:  # the others go on, and the log is followed, as in Apache Kafka
+                log.exception("What the metadata log says up to offset %d is not carried out whole", self.offset)
 
     def _take_note(self, then: Callable[[], None]) -> None:
         """Write ``quorum-state`` first, if the answer has named another leader or epoch."""

@@ -88,9 +88,9 @@ class SchemasTopic:
                 batch.add([encode(each)])
             if self._cluster().partition(TOPIC, 0) is not partition:  # a life's logs may be given up when it has ended
                 raise RegistryError(STORE, "The brokers were reset meanwhile")
-            appended = batch.append(partition, now_ms)
-            if appended.committed is not None:
-                await self._outcome(appended.committed)
+            _, committed = batch.append(partition, now_ms)
+            if committed is not None:
+                await self._outcome(committed)
         except KafkaError as error:
             if error.code in _TOO_LARGE:
                 raise RegistryError(TOO_LARGE, "Write failed because schema is too large") from error

@@ -29,21 +29,23 @@ class AlterRequest(NamedTuple, Generic[K, P]):
 class Altering(Generic[K, P]):
     """See the module. ``K`` names a partition, ``P`` is what is proposed for it; a request has at most ``most`` of them."""
 
-    __slots__ = ("_most", "_number", "_sent", "_waiting")
+    __slots__ = ("_most", "_number", "_sent", "_waiting", "resting")
 
     def __init__(self, most: int | None = None) -> None:
         self._most = most
         self._waiting: dict[K, P] = {}
         self._sent: AlterRequest[K, P] | None = None
         self._number = 0
+        #: Set while nothing is sent, since what was answered would go again as it was.
+        self.resting = False
 
     def submit(self, partition: K, change: P) -> None:
         """Let ``change`` go with the next request; it takes the place of an older one, whose answer nobody waits for any more."""
         self._waiting[partition] = change
 
     def next_request(self) -> AlterRequest[K, P] | None:
-        """The request to send now; None while one is under way, or nothing is proposed."""
-        if self._sent is not None or not self._waiting:
+        """The request to send now; None while one is under way, or nothing is proposed, or ``resting``."""
+        if self._sent is not None or not self._waiting or self.resting:
             return None
         self._number += 1
         self._sent = AlterRequest(self._number, dict(islice(self._waiting.items(), self._most)))

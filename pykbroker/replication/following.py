@@ -119,6 +119,8 @@ class Following:
         """Truncate to what both logs have. With an epoch that this log lacks it is the end of the epoch before, and the next fetch goes on
         from there.
         """
+        if leader_end < 0:
+            return FollowerDecision(FollowerStep.BACK_OFF)
         log, self._busy = self._log, True
         own_epoch, own_end = log.end_offset_for_epoch(leader_epoch)
         if own_epoch == NO_EPOCH:
@@ -136,6 +138,8 @@ class Following:
         if origin != self.place:
             return FollowerDecision(FollowerStep.IGNORE)
         own_end = self._log.log_end_offset
+        if end < 0:
+            return FollowerDecision(FollowerStep.BACK_OFF)
         if end < own_end:
             self._busy = True
             return FollowerDecision(FollowerStep.TRUNCATE, end)
@@ -148,10 +152,12 @@ class Following:
         """Records were appended, or there were none."""
         self._at_end()
 
-    def moved(self) -> None:
-        """The log was truncated, or begins anew."""
+    def moved(self) -> bool:
+        """The log was truncated, or begins anew; whether the next fetch is from another place."""
+        before = self.offset, self.last_fetched_epoch
         self._busy = False
         self._at_end()
+        return before != (self.offset, self.last_fetched_epoch)
 
     def _at_end(self) -> None:
         self.offset = self._log.log_end_offset

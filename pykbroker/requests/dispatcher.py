@@ -41,6 +41,7 @@ _USUAL = {
     ApiKey.PRODUCE: "usual_produce",
     ApiKey.FETCH: "usual_fetch",
     ApiKey.OFFSET_COMMIT: "usual_offset_commit",
+    ApiKey.HEARTBEAT: "usual_heartbeat",
     ApiKey.CONSUMER_GROUP_HEARTBEAT: "usual_consumer_group_heartbeat",
 }
 #: Set to 0, all requests go through their handlers: for the tests that compare both, and to see whether a fault is in the shorter one.

@@ -291,7 +291,7 @@ LOOK_INTO_SHARDS = {
 #: By which methods of the runtime coordinators carry out requests, and what is due (``GroupCoordinator.ask`` is ``ask`` itself). ``run`` is for outcomes that
 #: no request has, and ``at`` for those of its requests that are more than a step.
 WAYS_OF_THE_RUNTIME = {
-    "coordination.groups.coordinator": {"append_large", "append_parts", "ask_each", "at", "run"},
+    "coordination.groups.coordinator": {"append_encoded", "append_parts", "ask_each", "at", "run"},
     "coordination.share.coordinator": {"append_parts", "ask"},
     "coordination.transactions.coordinator": {"append", "append_parts", "ask", "ask_each", "run"},
 }
@@ -330,7 +330,7 @@ def test_coordinators_are_asked_in_one_way() -> None:
     assert ways == WAYS_OF_THE_RUNTIME
 
 
-METHODS = ("append", "append_large", "append_parts", "ask", "ask_each", "at", "run")
+METHODS = ("append", "append_encoded", "append_parts", "ask", "ask_each", "at", "run")
 
 
 def looks_into_shards(tree: ast.AST) -> bool:

@@ -48,22 +48,22 @@ _TOLERANCE = 0.05
 
 #: Per kind of request, the same in CPython 3.11 to 3.13. Changed on purpose only.
 COSTS = {
-    "produce of one record": Calls(22, 36),
-    "produce of six batches": Calls(67, 126),
-    "fetch of one batch": Calls(29, 47),
-    "fetch of two batches, not the newest": Calls(37, 53),
-    "fetch of 200 batches, not the newest": Calls(51, 68),
-    "fetch of six partitions": Calls(63, 130),
-    "fetch of six partitions in a session": Calls(101, 157),
-    "fetch that waits, and its produce": Calls(101, 99),
-    "Metadata of one topic": Calls(26, 20),
-    "ListOffsets of one partition": Calls(37, 34),
-    "InitProducerId": Calls(24, 17),
-    "OffsetCommit of one partition": Calls(59, 56),
-    "OffsetCommit of six partitions": Calls(59, 86),
-    "OffsetFetch of one partition": Calls(47, 59),
-    "Heartbeat": Calls(32, 27),
-    "ConsumerGroupHeartbeat": Calls(28, 27),
+    "produce of one record": Calls(17, 33),
+    "produce of six batches": Calls(57, 123),
+    "fetch of one batch": Calls(24, 44),
+    "fetch of two batches, not the newest": Calls(32, 50),
+    "fetch of 200 batches, not the newest": Calls(48, 70),
+    "fetch of six partitions": Calls(58, 133),
+    "fetch of six partitions in a session": Calls(97, 161),
+    "fetch that waits, and its produce": Calls(93, 95),
+    "Metadata of one topic": Calls(22, 16),
+    "ListOffsets of one partition": Calls(33, 31),
+    "InitProducerId": Calls(20, 13),
+    "OffsetCommit of one partition": Calls(39, 46),
+    "OffsetCommit of six partitions": Calls(39, 76),
+    "OffsetFetch of one partition": Calls(43, 55),
+    "Heartbeat": Calls(21, 16),
+    "ConsumerGroupHeartbeat": Calls(24, 24),
 }
 
 

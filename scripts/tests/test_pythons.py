@@ -56,6 +56,16 @@ def test_the_running_one_is_no_other_and_what_is_missing_is_named(made: Path) ->
     assert done.stderr.splitlines() == [f"There is no Python 3.{each} here: nothing is run on it." for each in missing]
 
 
+def test_what_is_named_and_is_none_of_them_is_told(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other, *_ = (minor for minor in SUPPORTED if minor != sys.version_info[1])
+    command, nowhere = python(made / "somewhere/python", other), str(made / "nowhere")
+    monkeypatch.setenv("PYKBROKER_PYTHONS", os.pathsep.join((nowhere, command)))
+    asked = [sys.executable, "-m", "scripts.pythons"]
+    told = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stderr
+    assert f"PYKBROKER_PYTHONS names {nowhere}, which is no Python that pykbroker supports.\n" in told
+    assert command not in told
+
+
 def test_they_are_those_that_the_package_names() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     versions = [each.rpartition(" ")[2] for each in project["classifiers"] if each.startswith("Programming Language")]

@@ -25,7 +25,7 @@ COORDINATORS = {
     "group.consumer.min.heartbeat.interval.ms": "The smallest consumer.heartbeat.interval.ms a group may set.",
     "group.consumer.min.session.timeout.ms": "The smallest consumer.session.timeout.ms a group may set.",
     "group.coordinator.append.linger.ms": "How long the group coordinator gathers records before it writes them; -1 lets "
-    "it choose.",
+    "it choose. Not used by this broker, which writes those of each request at once.",
     "group.coordinator.background.threads": "Threads for the group coordinator's background work. Not used by this broker.",
     "group.coordinator.cached.buffer.max.bytes": "Memory the group coordinator keeps for writing.",
     "group.coordinator.rebalance.protocols": "The group protocols that are served.",
@@ -75,7 +75,7 @@ COORDINATORS = {
     "offsets.topic.segment.bytes": "Segment size of the offsets topic.",
     "producer.id.expiration.ms": "A producer id that is not used for this long is forgotten.",
     "share.coordinator.append.linger.ms": "How long the share coordinator gathers records before it writes them; -1 lets "
-    "it choose.",
+    "it choose. Not used by this broker, which writes those of each request at once.",
     "share.coordinator.cached.buffer.max.bytes": "Memory the share coordinator keeps for writing.",
     "share.coordinator.load.buffer.size": "How much of the share state topic is read at a time when it is loaded.",
     "share.coordinator.snapshot.update.records.per.snapshot": "Updates of a share partition between two snapshots.",

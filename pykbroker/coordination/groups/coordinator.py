@@ -193,7 +193,7 @@ class GroupCoordinator:
             return self.ask(group_id, GroupShard.delete_group, group_id)
         if ending is None:
             return (yield from self._delete_in_parts(loaded, group_id))
-        failure = self._runtime.append_large(loaded, group_id, batch)
+        failure = self._runtime.append_encoded(loaded, group_id, batch)
         if failure is not None:
             return failure
         shard.removed(group_id, ending)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
+from typing import TypeVar
 
 from pykbroker.coordination.groups import committing, records
 from pykbroker.coordination.groups.committed import Committed
@@ -19,7 +20,7 @@ from pykbroker.coordination.groups.offsets import CommittedInTopic, CommittedOff
 from pykbroker.coordination.groups.records import offset_tombstone
 from pykbroker.coordination.groups.replaying import Replaying
 from pykbroker.coordination.groups.surroundings import Surroundings
-from pykbroker.coordination.outcome import CoordinatorRecord, Decision, EncodedRecords, Outcome, Part
+from pykbroker.coordination.outcome import CoordinatorRecord, Decision, EncodedDecision, Outcome, Part
 from pykbroker.coordination.shard import Shard
 from pykbroker.partitions.internal_records import CoordinatorBatch
 from pykbroker.runtime.slices import WEIGHT_OF_A_STEP, Steps
@@ -30,6 +31,8 @@ from pykbroker.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDel
 from pykbroker.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
 from pykbroker.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from pykbroker.wire.primitives import ZERO_UUID
+
+T = TypeVar("T")
 
 #: The weight of notifying a group.
 _TELLING = 0.05
@@ -82,30 +85,34 @@ class GroupShard(Shard):
 
     # Offsets
 
-    def commit(self, context: RequestContext, request: OffsetCommitRequest) -> Decision[OffsetCommitResponse]:
+    def commit(
+        self, context: RequestContext, request: OffsetCommitRequest
+    ) -> OffsetCommitResponse | EncodedDecision[OffsetCommitResponse]:
         """OffsetCommit. Raises what the kind's ``check_commit`` raises: then nothing of it is allowed."""
         group = self.groups.get(request.group_id)
         self.kinds.of(group).check_commit(group, request, context.api_version)
         committed, response = committing.commit(request, self._settings)
-        return Decision(response, self._commits(request, committed) if committed else Outcome())
+        return self._commits(request, committed, response) if committed else response
 
     def commit_usual(
         self, request: OffsetCommitRequest, committed: list[CommittedInTopic], version: int
-    ) -> Decision[None]:
+    ) -> EncodedDecision[None]:
         """OffsetCommit of what is known to be not too large; only ``check_commit`` reads the topics of ``request``. Raises what that
         raises.
         """
         group = self.groups.get(request.group_id)
         self.kinds.of(group).check_commit(group, request, version)
-        return Decision(None, self._commits(request, committed))
+        return self._commits(request, committed, None)
 
-    def _commits(self, request: OffsetCommitRequest, committed: list[CommittedInTopic]) -> Outcome:
+    def _commits(
+        self, request: OffsetCommitRequest, committed: list[CommittedInTopic], answer: T
+    ) -> EncodedDecision[T]:
         group_id, now_ms, batch = request.group_id, self._clock.now_ms(), CoordinatorBatch()
         expires_ms = committing.expiry(request, now_ms)
         for each in committed:
             records.add_offsets(batch, group_id, each, now_ms, expires_ms)
         replay = partial(self._replaying.replay_commit, group_id, committed, now_ms, expires_ms)
-        return Outcome(encoded=EncodedRecords(group_id, batch, replay))
+        return EncodedDecision(answer, batch, replay)
 
     def commit_in_transaction(self, request: TxnOffsetCommitRequest) -> Decision[TxnOffsetCommitResponse]:
         """TxnOffsetCommit. Raises what the kind's ``check_commit_in_transaction`` raises."""

@@ -17,8 +17,8 @@ T = TypeVar("T")
 #: Of questions that are answered by nothing but an error.
 Answers = dict[SharePartitionKey, KafkaError | None]
 
-#: The weight of a question to the share coordinator, which may append a record.
-_WEIGHT = 20
+#: The weight of a question to the share coordinator, which may append a record, and create the log for it.
+_WEIGHT = 60
 
 
 def ask_each(

@@ -13,6 +13,9 @@ from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.primitives import Buffer
 from pykbroker.wire.records import decode_records
 
+#: The largest offset that a log may end at.
+_LAST_END = 2**63 - 1
+
 Write = Callable[[BatchHeader, Buffer, int, int, "AbortedTxn | None"], None]
 
 
@@ -21,7 +24,7 @@ def fetched_batches(records: Buffer, leader_epoch: int, log_name: str) -> list[t
 
     A batch of a later epoch than ``leader_epoch``, in which was fetched, ends them: the leader may have become a follower after it
     took the request, and truncated its log before it answered (KAFKA-18723). Offsets rise, with gaps where the leader compacted.
-    Raises KafkaError CORRUPT_MESSAGE for bytes that are no batches, a wrong checksum, or offsets that fall.
+    Raises KafkaError CORRUPT_MESSAGE for bytes that are no batches, a wrong checksum, or offsets that fall or that no log can have.
     """
     view, position, end = memoryview(records), 0, len(records)
     batches: list[tuple[BatchHeader, Buffer]] = []
@@ -38,7 +41,7 @@ def fetched_batches(records: Buffer, leader_epoch: int, log_name: str) -> list[t
             break
         if not batch_crc_ok(view, position, size):
             raise _corrupt(f"the batch at offset {header.base_offset} of {log_name} has a wrong checksum")
-        if header.base_offset < expected or header.last_offset_delta < 0:
+        if header.base_offset < expected or header.last_offset_delta < 0 or header.last_offset >= _LAST_END:
             raise _corrupt(
                 f"the offsets {header.base_offset} to {header.last_offset} of {log_name} come after {expected - 1}"
             )

@@ -15,7 +15,7 @@ from pykbroker.storage.index.index import Reader, read_blocking
 from pykbroker.storage.log import trimming
 from pykbroker.storage.log.batches import writable_bytes
 from pykbroker.storage.log.flushing import FlushPlan, flush
-from pykbroker.storage.log.lengths import are_alike
+from pykbroker.storage.log.lengths import fit
 from pykbroker.storage.log.producers import BatchMemory, ProducerEntry, next_sequence
 from pykbroker.storage.log.reading import MOST_WALKED, ReadPlan, aborted_transactions
 from pykbroker.storage.log.segment import Segment
@@ -30,6 +30,7 @@ from pykbroker.wire.batch_header import (
     pack_place,
     place_batch,
     unpack_batch_begin,
+    write_plain_header,
 )
 from pykbroker.wire.compression import Compression
 from pykbroker.wire.control_records import decode_end_txn_marker
@@ -158,7 +159,7 @@ class Log(LogState):
             or not begins <= ends <= now_ms + config.timestamp_after_max_ms
             or last - self.recovery_point + 1 >= config.flush_messages
             or leader_epoch != self.epochs.latest
-            or not (flags or (holds_one_record(records, size, a, b, c) if count == 1 else are_alike(records, count)))
+            or not (flags or (holds_one_record(records, size, a, b, c) if count == 1 else fit(records, count)))
             or records.readonly
         ):
             return -1
@@ -178,6 +179,32 @@ class Log(LogState):
         self.log_end_offset = self.producers.end_offset = last + 1
         if entry is not None:
             entry.remember(epoch, BatchMemory(sequence, next_sequence(sequence, delta), first, last, ends))
+        return first
+
+    def append_own(self, batch: bytearray, count: int, leader_epoch: int, now_ms: int) -> int:
+        """``append_batch`` for ``count`` records of this process, with keys and the time ``now_ms``, that need nothing but a header, which
+        this writes, and to be written: returns the offset of the first. -1 where there is more to it, and nothing was done. What is
+        written so is durable enough without a sync. Raises KafkaError KAFKA_STORAGE_ERROR.
+        """
+        config, directory, segment, size = self.config, self.directory, self.segments[-1], len(batch)
+        first = self.log_end_offset
+        end = first + count
+        if (
+            not config.keeps_own_batches
+            or directory.offline
+            or directory.was_full
+            or size - LOG_OVERHEAD > config.max_message_bytes - 12
+            or end - self.recovery_point >= config.flush_messages
+            or leader_epoch != self.epochs.latest
+            or segment.must_roll(size, end - 1, now_ms, now_ms, config)
+        ):
+            return -1
+        write_plain_header(batch, first, leader_epoch, now_ms, count)
+        try:
+            segment.append(batch, first, end - 1, now_ms, config)
+        except OSError as error:
+            raise self._taken_back(segment, first, error) from error
+        self.log_end_offset = self.producers.end_offset = end
         return first
 
     def _repeat(self, batch: BatchMemory) -> AppendResult:

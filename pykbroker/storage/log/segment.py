@@ -228,7 +228,8 @@ class Segment:
         indexes = self._indexes
         if indexes is None:
             indexes = self.indexes
-        if indexes.bytes_since_entry > config.index_interval_bytes:
+        is_due = indexes.bytes_since_entry > config.index_interval_bytes
+        if is_due:
             indexes.make_room()
         position = self._size
         self.log.pwrite(data, position)
@@ -241,7 +242,12 @@ class Segment:
             del offsets[:_RECENT], self._recent_positions[:_RECENT]
         offsets.append(first_offset)
         self._recent_positions.append(position)
-        indexes.note(position, size, last_offset, timestamp, config)
+        if is_due:
+            indexes.note(position, size, last_offset, timestamp, config)
+            return
+        indexes.bytes_since_entry += size  # ``note``, in place
+        if timestamp > indexes.largest:
+            indexes.largest, indexes.largest_offset = timestamp, last_offset
 
     def take_back(self, size: int) -> None:
         """Truncate the file to ``size`` bytes after a failed append."""

@@ -145,3 +145,25 @@ def test_who_has_ended_tells_nothing(controller: Controller) -> None:
     controller.assignments.end()
     controller.turn()
     assert controller.asked == []
+
+
+def test_a_code_that_nobody_knows_is_named_once(controller: Controller, caplog: pytest.LogCaptureFixture) -> None:
+    controller.assignments.want(TOPIC, 3, HERE)
+    controller.turn()
+    controller.assignments.want(TOPIC, 4, HERE)
+    controller.answer(999)
+    assert "UNKNOWN_SERVER_ERROR" in caplog.text
+    assert controller.named == {HERE: [(TOPIC, [4])]}
+
+
+def test_what_an_answer_leaves_out_goes_again_after_a_pause(controller: Controller) -> None:
+    controller.assignments.want(TOPIC, 0, HERE)
+    controller.turn()
+    controller.asked[-1][1].complete(AssignReplicasToDirsResponse())
+    controller.turn()
+    assert len(controller.asked) == 1
+    controller.world.clock.advance(100)
+    controller.turn()
+    assert len(controller.asked) == 2
+    controller.answer()
+    assert len(controller.asked) == 2

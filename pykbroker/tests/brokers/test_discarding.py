@@ -53,6 +53,20 @@ def test_a_topic_that_is_made_again_at_once_has_none_of_the_old_files():
     assert [world.cluster.partition("w", index).log_end_offset for index in range(3)] == [1, 1, 1]
 
 
+def test_a_topic_that_a_controller_elsewhere_makes_again_has_none_of_the_old_files():
+    """Nobody makes room before the change is committed."""
+    world = MemoryCluster()
+    topic_id = wide(world)
+    world.cluster.local_controller.prepare_with(lambda _: None)
+    world.cluster.controller.delete_topics([topic_id])
+    world.cluster.controller.create_topics([NewTopic("w", 3, 1)])
+    for index in range(3):
+        append_internal(world.cluster.partition("w", index), [(None, b"new")], 1)
+    world.settle()
+    assert sorted(directories(world)) == ["w-0", "w-1", "w-2"]
+    assert [world.cluster.partition("w", index).log_end_offset for index in range(3)] == [1, 1, 1]
+
+
 @pytest.mark.parametrize("how", ["stop", "kill", "power"])
 @pytest.mark.deep(but=1)
 def test_what_was_not_put_aside_when_the_process_ended_does_not_come_back(how):

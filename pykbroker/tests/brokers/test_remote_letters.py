@@ -213,3 +213,36 @@ def test_records_are_read_over_several_fetches_and_without_control_records() -> 
     assert found == [b"1", b"2", b"3"]
     assert sum(isinstance(each, FetchRequest) for each in world.asked) == 3
     assert list(map(type, world.place("big").since(now_ms + 10))) == [Deferred]
+
+
+def test_a_leader_that_sends_the_same_batch_again_is_asked_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = Elsewhere()
+    world.create(NewTopic("u"))
+    for value in (b"a", b"b"):
+        world.partition("u").append_at_once(
+            memoryview(bytearray(encode_batch([Record(timestamp=world.clock.now_ms(), value=value)])))
+        )
+    world.settle()
+    ask = world.ask_peer
+
+    def first_again(request: Any, version: int) -> Deferred[Any]:
+        if isinstance(request, FetchRequest):
+            assert len(world.asked) < 9
+            request.topics[0].partitions[0].fetch_offset = 0
+            request.topics[0].partitions[0].partition_max_bytes = 1
+        return ask(request, version)
+
+    monkeypatch.setattr(world, "ask_peer", first_again)
+    found = []
+    for each in world.place("u").since(0):
+        world.settle()
+        found += [] if isinstance(each, Deferred) else [record.value for record in each]
+    assert found == [b"a"]
+
+
+def test_a_leader_that_answers_for_others_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = Elsewhere()
+    monkeypatch.setattr(world, "ask_peer", lambda *_: Deferred.completed(ProduceResponse()))
+    error = world.place(LETTERS).append([Record(value=b"a")]).error
+    assert isinstance(error, KafkaError)
+    assert error.code is ErrorCode.UNKNOWN_SERVER_ERROR

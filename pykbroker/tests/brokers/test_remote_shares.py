@@ -12,6 +12,7 @@ from pykbroker.metadata.names import SHARE_GROUP_STATE
 from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.wire.errors import ErrorCode, KafkaError
+from pykbroker.wire.messages.initialize_share_group_state import InitializeShareGroupStateResponse
 
 THERE = 1
 
@@ -66,3 +67,11 @@ def test_what_it_refuses(beside: Beside) -> None:
     lost = coordinator.read(key, 0).error
     assert isinstance(lost, KafkaError)
     assert (lost.code, lost.message) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, "it does not answer")
+
+
+def test_an_answer_for_others_is_refused(beside: Beside, monkeypatch: pytest.MonkeyPatch) -> None:
+    coordinator, key = beside.coordinator, beside.key
+    monkeypatch.setattr(beside, "ask", lambda *_: Deferred.completed(InitializeShareGroupStateResponse()))
+    error = coordinator.initialize(key, 1, 5).error
+    assert isinstance(error, KafkaError)
+    assert error.code is ErrorCode.UNKNOWN_SERVER_ERROR

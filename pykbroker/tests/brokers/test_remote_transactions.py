@@ -179,3 +179,15 @@ def test_partitions_are_added_all_or_none() -> None:
     second.complete(results((0, ErrorCode.OPERATION_NOT_ATTEMPTED), (1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)))
     assert isinstance(refused.error, KafkaError)
     assert refused.error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_a_partition_that_an_answer_leaves_out_is_refused() -> None:
+    beside = Beside()
+    beside.world.topic(TRANSACTION_STATE, partitions=2)
+    found = beside.transactions.verify("tx", (5, 1), [("t", 0), ("t", 1)])
+    added = beside.transactions.add("tx", (5, 1), [("t", 0)])
+    (_, first), (_, second) = beside.asked
+    first.complete(results((1, 0), (7, 0)))
+    assert found.value == {("t", 0): ErrorCode.UNKNOWN_SERVER_ERROR, ("t", 1): ErrorCode.NONE}
+    second.complete(adding.AddPartitionsToTxnResponse())
+    assert isinstance(added.error, KafkaError)

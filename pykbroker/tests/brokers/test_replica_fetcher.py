@@ -13,7 +13,13 @@ from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.brokers.test_replica_manager import LAG_MS, OwnCopies
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.message import Message
-from pykbroker.wire.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
+from pykbroker.wire.messages.fetch import (
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
 
 
 def asked(world: OwnCopies) -> list[Message]:
@@ -165,3 +171,31 @@ def test_a_replica_whose_log_directory_is_offline_follows_no_more(
 @pytest.fixture
 def world() -> OwnCopies:
     return OwnCopies()
+
+
+@pytest.mark.parametrize("end", [1, -1])
+def test_a_leader_that_has_nothing_cut_off_is_asked_more_and_more_seldom(world: OwnCopies, end: int) -> None:
+    """It says that both logs part where this one ends, or before anything begins."""
+    assert world.produced(b"a") == 0
+    peers, answers = world.cluster.peers, []
+    assert peers is not None
+    ask = peers.ask
+
+    def parted(sender: int, node_id: int, request: Message, version: int) -> Deferred[Message]:
+        if sender != 2 or not isinstance(request, FetchRequest):
+            return ask(sender, node_id, request, version)
+        topic = world.on(2)
+        answers.append(request)
+        data = PartitionData(topic.index, high_watermark=1, diverging_epoch=EpochEndOffset(topic.leader_epoch, end))
+        return Deferred.completed(
+            FetchResponse(responses=[FetchableTopicResponse(topic_id=topic.topic_id, partitions=[data])])
+        )
+
+    peers.ask = parted  # type: ignore[method-assign]
+    world.pass_time(5000, step_ms=10)
+    assert 3 < len(answers) < 20
+    assert world.copies() == [[(0, b"a")]] * 3
+    peers.ask = ask  # type: ignore[method-assign]
+    assert world.produce(b"b", acks=1).value == 0
+    world.pass_time(2000)
+    assert world.copies() == [[(0, b"a"), (1, b"b")]] * 3

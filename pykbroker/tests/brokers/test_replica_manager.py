@@ -11,11 +11,18 @@ from pykbroker.brokers.replica_manager import ReplicaManager
 from pykbroker.controller.reassignments import Reassignment
 from pykbroker.controller.topics import NewTopic
 from pykbroker.partitions.partition import Partition
+from pykbroker.replication.altering import RETRY_MS
 from pykbroker.runtime.waits import Deferred
 from pykbroker.storage.log import recovery
 from pykbroker.tests.kit.cluster import MemoryCluster
 from pykbroker.tests.storage.support import contents
 from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.messages.alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    AlterPartitionResponsePartitionData,
+    AlterPartitionResponseTopicData,
+)
 from pykbroker.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from pykbroker.wire.records import Record, encode_batch
@@ -275,8 +282,9 @@ def test_a_wait_ends_with_the_leadership(world: OwnCopies) -> None:
     assert code.value == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def test_too_few_in_sync_after_the_append(world: OwnCopies) -> None:
-    """The ISR shrinks below min.insync.replicas while a produce waits: it is in the log, and the client learns that it may be lost."""
+@pytest.mark.parametrize("comes_back", [False, True])
+def test_too_few_in_sync_after_the_append(comes_back: bool, world: OwnCopies) -> None:
+    """The ISR shrinks below min.insync.replicas while a produce waits: it stays in the log, and is committed if another replica has it in time."""
     assert world.cluster.peers is not None
     world.cluster.peers.cut = {(2, 1), (3, 1)}
     batch = encode_batch([Record(value=b"a")])
@@ -285,10 +293,12 @@ def test_too_few_in_sync_after_the_append(world: OwnCopies) -> None:
     world.pass_time(2 * LAG_MS)
     assert world.isr == [1]
     assert not code.done  # not committed, and it stands still
-    world.cluster.peers.cut = set()
-    world.pass_time(3000)
-    assert code.value.responses[0].partition_responses[0].error_code == 0
-    assert world.read() == [b"a"]
+    if comes_back:
+        world.cluster.peers.cut = set()
+    world.pass_time(60_000)
+    expected = ErrorCode.NONE if comes_back else ErrorCode.REQUEST_TIMED_OUT
+    assert code.value.responses[0].partition_responses[0].error_code == expected
+    assert world.read() == [b"a"] * comes_back
 
 
 def test_deleted_records_are_gone_when_all_replicas_have_deleted_them(world: OwnCopies) -> None:
@@ -395,3 +405,38 @@ def test_a_replica_whose_disk_was_full_when_it_was_made_follows_when_there_is_ro
     world.produce(b"a", topic="u")
     world.turns()
     assert world.copies("u") == [[(0, b"a")]] * 3
+
+
+@pytest.mark.parametrize("code", [None, 999])
+def test_a_controller_that_settles_nothing_is_asked_with_pauses(
+    world: OwnCopies, monkeypatch: pytest.MonkeyPatch, code: int | None
+) -> None:
+    """Its answers leave the partition out, or have a code that nobody knows."""
+    manager = world.cluster.brokers[1].store.replication
+    assert manager is not None
+    asked = []
+
+    def unsettled(request: AlterPartitionRequest) -> Deferred[AlterPartitionResponse]:
+        asked.append(request)
+        refused = [
+            AlterPartitionResponseTopicData(
+                topic.topic_id,
+                [AlterPartitionResponsePartitionData(each.partition_index, code) for each in topic.partitions],
+            )
+            for topic in request.topics
+            if code is not None
+        ]
+        return Deferred.completed(AlterPartitionResponse(topics=refused))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(manager, "_alter_partition", unsettled)
+        assert world.cluster.peers is not None
+        world.cluster.peers.cut = {(3, 1)}
+        world.produce(b"a")
+        world.pass_time(LAG_MS * 2)
+        before = len(asked)
+        assert before
+        world.pass_time(1000, step_ms=10)
+        assert before + 5 < len(asked) <= before + 1000 // RETRY_MS
+    world.pass_time(1000)
+    assert world.isr == [1, 2]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pykbroker.controller.feature_updates import FeatureUpdate
-from pykbroker.controller.start import UnsupportedMetadataError
+from pykbroker.controller.start import LostMetadataError, UnsupportedMetadataError
 from pykbroker.controller.topics import NewPartitions, NewTopic
 from pykbroker.metadata.batches import MAX_RECORDS_PER_BATCH, decode_batch, encode_controls, encode_records
 from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
@@ -245,6 +245,18 @@ def test_a_level_we_do_not_know_is_refused(tmp_path):
         UnsupportedMetadataError, match=r"level 34 of metadata\.version; this broker knows levels 7 to 33"
     ):
         Node(tmp_path)
+
+
+def test_partitions_whose_metadata_are_lost_are_left_where_they_are(tmp_path):
+    (tmp_path / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    for name in ("t-0", "t-1", "notes-1"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "t-0" / "partition.metadata").write_text("version: 0\ntopic_id: AAAAAAAAQACAAAAAAAAAAA\n")
+    (tmp_path / "t-1" / f"{0:020d}.log").touch()
+    (tmp_path / "notes-1" / "letter.txt").touch()
+    with pytest.raises(LostMetadataError, match=r"has partitions \(t-0 and 1 others\), and no metadata"):
+        Node(tmp_path)
+    assert {each.name for each in tmp_path.iterdir()} > {"t-0", "t-1", "notes-1"}
 
 
 def test_dynamic_voters_are_carried_on(tmp_path):

@@ -194,3 +194,11 @@ def test_records_that_cannot_be(record):
 def test_a_record_for_another_registration_of_the_broker():
     with pytest.raises(ReplayError, match="epoch 4 of broker 1, which is registered with 5"):
         replayed([broker(), FenceBrokerRecord(id=1, epoch=4)])
+
+
+def test_partitions_of_any_numbers_are_listed_in_order() -> None:
+    image = MetadataImage("c")
+    replay(image, TopicRecord(name="t", topic_id=bytes(16)), MetadataDelta())
+    for index in (7, 2):
+        replay(image, PartitionRecord(partition_id=index, topic_id=bytes(16)), MetadataDelta())
+    assert [each.index for each in image.topics["t"].in_order()] == [2, 7]

@@ -36,7 +36,7 @@ def _list_offsets(count: int) -> tuple[Message, int]:
 
 @pytest.mark.parametrize("usual", [True, False])
 @pytest.mark.parametrize("request_for", [_produce, _fetch, _list_offsets])
-@pytest.mark.parametrize(("named", "in_turns"), [(OPENED_AT_ONCE, 0), (MANY, 3), (1000, 63)])
+@pytest.mark.parametrize(("named", "in_turns"), [(OPENED_AT_ONCE, 0), (MANY, 3), (1000, 84)])
 def test_many_new_logs_are_created_some_in_each_turn(
     usual: bool, request_for: Callable[[int], tuple[Message, int]], named: int, in_turns: int
 ) -> None:

@@ -6,9 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pykbroker.controller.topics import NewTopic
+from pykbroker.metadata.image import NO_LEADER
 from pykbroker.partitions.internal_records import CoordinatorBatch, append_internal
 from pykbroker.tests.kit.cluster import START_MS, MemoryCluster
 from pykbroker.wire.compression import Compression
+from pykbroker.wire.errors import ErrorCode, KafkaError
 from pykbroker.wire.records import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Record, TimestampType, encode_batch
 
 CONTENT = st.none() | st.binary(max_size=300)
@@ -45,3 +48,23 @@ def test_settings_of_a_compacted_topic_change_them(settings, compression, kind) 
     append_internal(partition, [(b"k", b"v"), (b"l", None)], START_MS)
     ((_, header, _),) = partition.log.segments[-1].batches()
     assert (header.compression, header.timestamp_type, header.record_count) == (compression, kind, 2)
+
+
+@pytest.mark.parametrize(
+    ("leader", "in_sync", "code"),
+    [(NO_LEADER, [1, 2], ErrorCode.NOT_LEADER_OR_FOLLOWER), (1, [1], ErrorCode.NOT_ENOUGH_REPLICAS)],
+    ids=["without a leader", "with few in sync"],
+)
+def test_a_partition_refuses_them(leader: int, in_sync: list[int], code: ErrorCode) -> None:
+    """And takes them again when it has a leader, and enough replicas in sync."""
+    world = MemoryCluster(brokers=2)
+    world.create(NewTopic("t", 1, 2, configs={"min.insync.replicas": "2"}))
+    partition = world.partition("t")
+    append_internal(partition, [(b"k", b"before")], START_MS)
+    partition.leader, partition.isr = leader, in_sync
+    with pytest.raises(KafkaError) as refused:
+        append_internal(partition, [(b"k", b"refused")], START_MS)
+    assert refused.value.code is code
+    partition.leader, partition.isr = 1, [1, 2]
+    assert append_internal(partition, [(b"k", b"after")], START_MS) == (1, None)
+    assert partition.high_watermark == partition.log_end_offset == 2

@@ -43,6 +43,8 @@ class OurQuorum:
         #: What registrations are refused with, and whether the observer has read the metadata.
         self.refusal = ErrorCode.NONE
         self.has_read = True
+        #: Whether it forgets each registration at once.
+        self.forgets = False
         #: Answers on their way, where they take a while.
         self.under_way: list[tuple[Deferred[Any], Deferred[Any]]] | None = None
         self.subscribers = 0
@@ -88,6 +90,8 @@ class OurQuorum:
         answer = self.controller.broker_heartbeat(request).recover(
             KafkaError, lambda error: response(error_code=error.code)
         )
+        if self.forgets:
+            answer = Deferred.completed(response(error_code=ErrorCode.STALE_BROKER_EPOCH))
         if self.under_way is None:
             return answer
         arrives: Deferred[Any] = Deferred()
@@ -294,3 +298,21 @@ def test_a_controlled_shutdown(quorum: OurQuorum) -> None:
     partition = image.partition("t", 0)
     assert partition is not None
     assert partition.leader == 1
+
+
+def test_controllers_that_forget_each_registration_are_asked_with_pauses(quorum: OurQuorum) -> None:
+    """Though the metadata show each of them while a heartbeat is under way."""
+    quorum.forgets, quorum.under_way = True, []
+    broker = session(quorum)
+    for _ in range(100):
+        if quorum.under_way:
+            broker.hasten()
+            quorum.arrive()
+        quorum.pass_ms(50)
+    assert 10 < len(quorum.asked) <= 2 * (1 + 5000 // 100)
+    quorum.forgets = False
+    quorum.arrive()
+    quorum.under_way = None
+    broker.ready()
+    quorum.pass_ms(1000)
+    assert broker.lifecycle.state is BrokerState.RUNNING

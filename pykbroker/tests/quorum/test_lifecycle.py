@@ -114,3 +114,21 @@ def test_a_running_broker_that_is_fenced_asks_soon() -> None:
     broker = running()
     assert broker.heartbeat_answered(CAUGHT_UP, 0) is NextAsk.BACK_OFF
     assert broker.state is BrokerState.RUNNING
+
+
+def test_controllers_that_forget_each_registration_are_asked_with_pauses() -> None:
+    broker = running()
+    stale = HeartbeatAnswer(ErrorCode.STALE_BROKER_EPOCH)
+    assert broker.heartbeat_answered(stale, 0) is NextAsk.AT_ONCE
+    for epoch in (8, 9):
+        broker.registered(0, epoch, 0)
+        assert broker.heartbeat_answered(stale, 0) is NextAsk.BACK_OFF
+    broker.registered(0, 10, 0)
+    broker.heartbeat_answered(FENCED, 0)
+    assert broker.heartbeat_answered(stale, 0) is NextAsk.AT_ONCE
+
+
+def test_a_registration_without_an_epoch_is_none() -> None:
+    broker = lifecycle()
+    assert broker.registered(0, -1, 0) is NextAsk.BACK_OFF
+    assert not broker.is_registered

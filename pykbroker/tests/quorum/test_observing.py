@@ -17,7 +17,9 @@ from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.internal.abort_transaction_record import AbortTransactionRecord
 from pykbroker.wire.internal.begin_transaction_record import BeginTransactionRecord
 from pykbroker.wire.internal.end_transaction_record import EndTransactionRecord
+from pykbroker.wire.internal.partition_change_record import PartitionChangeRecord
 from pykbroker.wire.internal.partition_record import PartitionRecord
+from pykbroker.wire.internal.remove_topic_record import RemoveTopicRecord
 from pykbroker.wire.internal.topic_record import TopicRecord
 from pykbroker.wire.messages.fetch import EpochEndOffset, FetchRequest
 from pykbroker.wire.messages.fetch_snapshot import FetchSnapshotRequest
@@ -98,6 +100,39 @@ def test_a_large_batch_is_worked_out_in_slices_and_seen_at_once(controllers):
     assert list(found) == list(range(2000))
     (seen,) = [delta for _, delta in node.told if delta.partitions]
     assert [each.after for each in seen.partitions] == list(found.values())
+
+
+@pytest.mark.parametrize("within_transaction", [False, True])
+def test_what_befalls_partitions_that_are_there_is_seen_some_hundred_at_a_time(controllers, within_transaction):
+    """As when a broker stops, unless that is within a transaction; the offset stays that before the batch until all of it is seen."""
+    topic = TopicRecord(name="t", topic_id=bytes([7] * 16))
+    controllers.append(
+        topic,
+        *(
+            PartitionRecord(partition_id=index, topic_id=topic.topic_id, replicas=[1, 2], isr=[1, 2], leader=1)
+            for index in range(1000)
+        ),
+    )
+    controllers.commit()
+    node = Node(controllers)
+    follows(node)
+    before = node.image.offset
+    node.told.clear()
+    changes = [
+        PartitionChangeRecord(partition_id=index, topic_id=topic.topic_id, isr=[2], leader=2) for index in range(1000)
+    ]
+    around = [BeginTransactionRecord(name="t")], [EndTransactionRecord()]
+    controllers.append(*(around[0] + changes + around[1] if within_transaction else changes))
+    controllers.commit()
+    follows(node)
+    partitions = node.image.topics["t"].partitions.values()
+    assert [(each.leader, each.isr, each.leader_epoch) for each in partitions] == [(2, [2], 0)] * 1000
+    told = [(offset, len(delta.partitions)) for offset, delta in node.told if delta.partitions]
+    whole = controllers.high_watermark - 1
+    parts = [(before, 300), (before, 300), (before, 300), (whole, 100)]
+    assert told == ([(whole, 1000)] if within_transaction else parts)
+    assert [change.after.index for _, delta in node.told for change in delta.partitions] == list(range(1000))
+    assert not node.copy.is_amid_batch
 
 
 def test_a_transaction_is_seen_whole(controllers):
@@ -527,4 +562,60 @@ def test_any_order_of_events(deeds, rng):
         assert node.image.features == node.controllers.image(node.image.offset + 1).features
     node.controllers.down.clear()
     node.controllers.commit()
+    follows(node)
+
+
+def test_a_record_of_impossible_form_ends_it(controllers):
+    """Two topics of one name, of which one is removed twice."""
+    node = Node(controllers)
+    follows(node)
+    one, other = (TopicRecord(name="t", topic_id=bytes([number] * 16)) for number in (7, 8))
+    controllers.append(one, other, *(RemoveTopicRecord(topic_id=each.topic_id) for each in (one, other)))
+    controllers.commit()
+    node.settle()
+    assert "has what this broker does not understand after offset 6: KeyError('t')." in node.failures[0]
+
+
+def test_what_one_subscriber_cannot_carry_out_the_others_hear(controllers, caplog):
+    node = Node(controllers)
+    told = []
+
+    def refuses(image, delta):
+        raise ValueError("an entity of nothing")
+
+    node.observing.subscribe(refuses)
+    node.observing.subscribe(lambda image, delta: told.append(image.offset))
+    follows(node)
+    assert told[-1] == controllers.high_watermark - 1
+    assert "up to offset 6 is not carried out whole" in caplog.text
+
+
+def test_a_leader_that_does_not_wait_is_not_asked_without_a_pause(controllers):
+    node = Node(controllers)
+    follows(node)
+    before = len(controllers.asked)
+    for _ in range(100):
+        if not controllers.pending:
+            break
+        controllers.answer()
+        node.runtime.wake_queue.run()
+    assert len(controllers.asked) - before < 20
+    controllers.append(controllers.level())
+    controllers.commit()
+    follows(node)
+
+
+def test_a_leader_that_has_nothing_cut_is_asked_again_after_a_pause(controllers):
+    """It says that both logs part where this one ends."""
+    node = Node(controllers)
+    follows(node)
+
+    def diverging(response):
+        response.responses[0].partitions[0].diverging_epoch = EpochEndOffset(1, node.copy.end_offset)
+
+    node.rest()
+    end = node.copy.end_offset
+    controllers.answer(diverging)
+    node.runtime.wake_queue.run()
+    assert (controllers.pending, node.copy.end_offset, node.failures) == ([], end, [])
     follows(node)

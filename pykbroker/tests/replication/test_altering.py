@@ -63,3 +63,12 @@ def test_a_newer_proposal_takes_the_place_of_one_under_way() -> None:
     second = altering.next_request()
     assert second is not None
     assert second.changes["a"] is newer
+
+
+def test_nothing_is_sent_while_it_rests() -> None:
+    altering: Altering[str, ProposedIsr] = Altering()
+    altering.submit("a", change(1))
+    altering.resting = True
+    assert altering.next_request() is None
+    altering.resting = False
+    assert altering.next_request() is not None

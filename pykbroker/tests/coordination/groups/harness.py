@@ -15,7 +15,7 @@ from pykbroker.coordination.groups.records import decode, encode
 from pykbroker.coordination.groups.settings import GroupSettings
 from pykbroker.coordination.groups.shard import GroupShard
 from pykbroker.coordination.groups.surroundings import Surroundings
-from pykbroker.coordination.outcome import Decision, Outcome, Part
+from pykbroker.coordination.outcome import Decision, EncodedDecision, Outcome, Part
 from pykbroker.runtime.clock import ManualClock
 from pykbroker.runtime.waits import Deferred
 from pykbroker.security.context import RequestContext
@@ -77,8 +77,10 @@ class Harness:
 
     # The shell
 
-    def decide(self, decided: T | Decision[T]) -> Deferred[T]:
+    def decide(self, decided: T | Decision[T] | EncodedDecision[T]) -> Deferred[T]:
         """As ``CoordinatorRuntime.ask`` does it."""
+        if isinstance(decided, EncodedDecision):
+            return self._encoded(decided)
         if not isinstance(decided, Decision):
             return Deferred.completed(decided)
         answer, outcome = decided
@@ -87,6 +89,17 @@ class Harness:
             return answer
         return Deferred.completed(answer) if failure is None else Deferred.failed(KafkaError(failure))
 
+    def _encoded(self, decided: EncodedDecision[T]) -> Deferred[T]:
+        failure = self.append_error or self.refusing
+        self.append_error = None
+        if failure is not None:
+            self.behind = True
+            return Deferred.failed(KafkaError(failure))
+        batch = decided.batch.completed(self.clock.now_ms())[1]
+        self.log += [(each.key or b"", each.value) for each in decode_records(batch)]
+        decided.replay()
+        return Deferred.completed(decided.answer)
+
     def run(self, outcome: Outcome) -> ErrorCode | None:
         """As runtime.py does it; returns the error of an append that nothing of the outcome handles."""
         unhandled: ErrorCode | None = None
@@ -94,9 +107,8 @@ class Harness:
         effects: list[Resolution] = []
         step: Outcome | None = outcome
         while step is not None:
-            appends = step.records or step.encoded is not None
-            failure = (self.append_error or self.refusing) if appends else None
-            self.append_error = None if appends else self.append_error
+            failure = (self.append_error or self.refusing) if step.records else None
+            self.append_error = None if step.records else self.append_error
             if failure is not None:
                 self.behind = True
             elif any(isinstance(record.key, GroupMetadataKey) for record in step.records):
@@ -107,10 +119,6 @@ class Harness:
                     record = decode(key, value)
                     assert record is not None
                     self.shard.replay(record)
-                if step.encoded is not None:
-                    batch = step.encoded.batch.completed(self.clock.now_ms())[1]
-                    self.log += [(each.key or b"", each.value) for each in decode_records(batch)]
-                    step.encoded.replay()
                 replies += step.replies
                 effects += step.effects
                 step = step.then() if step.then is not None else None

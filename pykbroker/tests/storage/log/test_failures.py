@@ -96,6 +96,25 @@ def test_a_batch_of_which_a_full_disk_takes_a_part_is_taken_back(store):
     assert [value for _, value in contents(log)] == [b"first", b"second", b"third", b"fourth"]
 
 
+def test_own_records_of_which_a_full_disk_takes_a_part_are_taken_back(store):
+    """As a client's are; the next ones are left to ``append_batch``, which says that there is room again."""
+    log = store.log()
+    append(log, batch([b"first"]))
+    before = contents(log), log.active.size, log.log_end_offset, log.producers.encode()
+    store.disk.fail = failing(errno.ENOSPC, "write")
+    storage_error(lambda: log.append_own(batch([bytes(500)]), 1, 0, START_MS))
+    assert (contents(log), log.active.size, log.log_end_offset, log.producers.encode()) == before
+    assert store.disk.size(log.active.path(".log")) == log.active.size
+    store.disk.fail = None
+    assert log.append_own(batch([b"second"]), 1, 0, START_MS) < 0
+    append(log, batch([b"second"]))
+    store.clock.advance(3000)
+    append(log, batch([b"third"]))
+    assert log.append_own(batch([b"fourth"]), 1, 0, START_MS) == 3
+    log.commit_to(log.log_end_offset)
+    assert [value for _, value in contents(log)] == [b"first", b"second", b"third", b"fourth"]
+
+
 def test_a_failed_write_takes_the_directory_offline(store, log, caplog):
     store.disk.fail = failing(errno.EIO, "write")
     storage_error(lambda: append(log, batch([b"lost"])))

@@ -146,7 +146,9 @@ def test_what_is_damaged_is_refused_as_a_whole(logs: tuple[Log, Log]) -> None:
     assert plan is not None
     data = bytearray(plan.read())
     data[-1] ^= 1
-    for bad in (bytes(data), b"\x00" * 80, bytes(data[: len(data) // 2]) * 2):
+    first = bytes(data[: len(data) // 2])
+    ends_beyond_all = (2**63 - 1).to_bytes(8, "big") + first[8:]
+    for bad in (bytes(data), b"\x00" * 80, first * 2, ends_beyond_all):
         with pytest.raises(KafkaError) as caught:
             follower.append_as_follower(bad, leader_epoch=100, now_ms=START_MS)
         assert caught.value.code is ErrorCode.CORRUPT_MESSAGE

@@ -9,12 +9,13 @@ import pytest
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
 from pykbroker.storage.log.segment import Segment
+from pykbroker.storage.log.validate import Origin
 from pykbroker.tests.storage.rounds import retention_round
 from pykbroker.tests.storage.support import START_MS, Store, append, append_marker, batch, contents
-from pykbroker.wire.batch_header import TimestampType, iter_batches, write_crc
+from pykbroker.wire.batch_header import HEADER_SIZE, TimestampType, iter_batches, write_crc
 from pykbroker.wire.compression import Compression
 from pykbroker.wire.errors import ErrorCode, KafkaError
-from pykbroker.wire.records import decode_records
+from pykbroker.wire.records import Record, decode_records, encode_batch
 
 SMALL = LogConfig(segment_bytes=1000, index_interval_bytes=100)
 
@@ -387,12 +388,23 @@ def a_batch(rng: random.Random) -> bytearray:
     return data if rng.random() < 0.95 else data[: rng.randrange(len(data))]
 
 
-def appended(log: Log, data: bytearray) -> object:
+def appended(
+    log: Log, data: bytearray, epoch: int = 0, now_ms: int = START_MS, origin: Origin = Origin.CLIENT
+) -> object:
     try:
-        done = log.append_as_leader(data, leader_epoch=0, now_ms=START_MS)
+        done = log.append_as_leader(data, leader_epoch=epoch, now_ms=now_ms, origin=origin)
     except KafkaError as error:
         return error.code, error.message
     return done.base_offset, done.log_append_time, done.duplicate
+
+
+def assert_alike(first: Log, second: Log, stores: tuple[Store, Store]) -> None:
+    """Both logs, which are closed, have the same files and know the same producers."""
+    for log in (first, second):
+        log.close()
+    paths = [path for segment in first.segments for path in segment.paths() if stores[1].disk.exists(path)]
+    assert [stores[0].disk.read(path) for path in paths] == [stores[1].disk.read(path) for path in paths]
+    assert first.producers.encode() == second.producers.encode()
 
 
 @pytest.mark.parametrize("seed", range(70))
@@ -416,10 +428,35 @@ def test_what_is_appended_as_usual_is_what_would_have_been_appended(seed: int) -
             assert appended(first, one) == expected
         assert one == other
         assert first.log_end_offset == second.log_end_offset
-    for log in (first, second):
-        log.close()
-    paths = [path for segment in first.segments for path in segment.paths() if stores[1].disk.exists(path)]
-    assert [stores[0].disk.read(path) for path in paths] == [stores[1].disk.read(path) for path in paths]
-    assert first.producers.encode() == second.producers.encode()
+    assert_alike(first, second, stores)
     if first.config != CONFIGS[4]:  # of which few batches need no sync
         assert (taken > 1) == first.config.opaque_batches
+
+
+@pytest.mark.parametrize("seed", range(70))
+def test_own_records_are_appended_as_any_batch_of_them_would_have_been(seed: int) -> None:
+    """And what is left to ``append_batch`` is as it was."""
+    rng, stores = random.Random(seed), (Store(), Store())
+    first, second = [store.log(CONFIGS[seed % len(CONFIGS)]) for store in stores]
+    taken = epoch = 0
+    for _ in range(60):
+        now_ms = START_MS + rng.choice([0, 0, 20, 60])
+        values = [bytes(rng.choice([0, 50, 120])) for _ in range(rng.choice([1, 1, 2, 5]))]
+        epoch += rng.random() < 0.1
+        other = bytearray(encode_batch([Record(timestamp=now_ms, key=b"k", value=value) for value in values]))
+        bare = bytes(HEADER_SIZE) + bytes(other[HEADER_SIZE:])
+        one, whole = bytearray(bare), bytearray(other)
+        expected = appended(second, other, epoch, now_ms, Origin.COORDINATOR)
+        offset = first.append_own(one, len(values), epoch, now_ms)
+        if offset >= 0:
+            taken += 1
+            assert (offset, -1, False) == expected
+            assert one == other
+            assert first.synced_offset == first.log_end_offset
+        else:
+            assert one == bare
+            assert appended(first, whole, epoch, now_ms, Origin.COORDINATOR) == expected
+        assert first.log_end_offset == second.log_end_offset
+    assert_alike(first, second, stores)
+    if first.config != CONFIGS[4]:  # of which few batches need no sync
+        assert (taken > 1) == first.config.keeps_own_batches
