@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 
 _PROTOCOL_MAY_BE_NULL_SINCE = 7
+#: What is refused before the group is asked. Only these refusals repeat the member id that the request had.
+_REFUSED_AT_ONCE = (ErrorCode.INVALID_GROUP_ID, ErrorCode.INVALID_SESSION_TIMEOUT)
 
 
 def handle(
@@ -46,6 +48,5 @@ def _without_null(response: JoinGroupResponse) -> JoinGroupResponse:
 
 def failed(request: JoinGroupRequest, version: int, error: KafkaError) -> JoinGroupResponse:
     protocol = None if version >= _PROTOCOL_MAY_BE_NULL_SINCE else ""
-    # A client that may not read the group gets no member id back.
-    member_id = "" if error.code is ErrorCode.GROUP_AUTHORIZATION_FAILED else request.member_id
+    member_id = request.member_id if error.code in _REFUSED_AT_ONCE else ""
     return JoinGroupResponse(error_code=error.code, member_id=member_id, protocol_name=protocol)

@@ -175,10 +175,10 @@ def _is_usual(
             return False
     elif request.session_id != NO_SESSION or request.session_epoch != FINAL_EPOCH or not requested:
         return False
-    find: Any = broker.partition_by_id if by_id else broker.partition
+    find: Any = broker.find_by_id if by_id else broker.find
     for item in requested:
         if not known or item.key not in known:
-            partition = item.partition = find(item.topic, item.index)
+            partition = item.partition = find(item.key)
             if partition is None:
                 return False
             if by_id:
@@ -211,13 +211,13 @@ class _Look:
 
     def reads(self, items: Iterable[FetchItem]) -> bool:
         """Whether all that is requested could be read so."""
-        broker, is_committed = self._broker, self.is_committed
+        node_id, is_committed = self._broker.node_id, self.is_committed
         for item in items:
             partition, epoch = item.partition, item.current_leader_epoch
             if (
                 partition is None
                 or partition.deleted
-                or partition.leader != broker.node_id
+                or partition.leader != node_id
                 or epoch not in (partition.leader_epoch, -1)
             ):
                 self.is_certain = False
@@ -230,8 +230,11 @@ class _Look:
             offset, last_epoch = item.fetch_offset, item.last_fetched_epoch
             try:
                 log = partition.opened_log or partition.log
-                high_watermark, stable = log.high_watermark, log.last_stable_offset
-                upper = stable if is_committed else high_watermark
+                upper = high_watermark = stable = log.high_watermark
+                producers = log.producers
+                if producers.uncommitted_ends or producers.first_unstable_offset is not None:
+                    stable = log.last_stable_offset  # which is the high watermark where no transaction is open
+                    upper = stable if is_committed else high_watermark
                 records = None
                 if last_epoch < 0 or (last_epoch == log.epochs.latest and offset <= log.log_end_offset):
                     records = log.read_rest(offset, limit if limit < inline else inline, upper)  # noqa: FURB136

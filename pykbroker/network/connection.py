@@ -325,8 +325,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         if self._transport is None:
             return
-        pending.fill(response, deferred.result)
-        ready = pending.take_ready()
+        ready = pending.fill(response, deferred.result)
         if ready:
             self._outgoing.add(ready)
         if pending.held_bytes + self._unsent != self._counted:

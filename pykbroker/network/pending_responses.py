@@ -58,23 +58,24 @@ class PendingResponses:
         """Whether it is the next to be sent."""
         return bool(self.queue) and response is self.queue[0]
 
-    def fill(self, response: PendingResponse, pieces: list[Buffer] | None) -> None:
-        """Mark a response as ready. Records in files do not count as held: only their place is in memory."""
-        response.pieces = pieces
-        response.is_ready = True
-        if pieces is not None and response is not self.queue[0]:
-            response.size = sum(len(piece) for piece in pieces if type(piece) is not StoredRecords)
-            self.held_bytes += response.size
-
-    def take_ready(self) -> list[Buffer]:
-        """Remove the responses that wait for no earlier one; returns their pieces."""
+    def fill(self, response: PendingResponse, pieces: list[Buffer] | None) -> list[Buffer]:
+        """A response is ready: remove those that wait for no earlier one, and return their pieces. Records in files do not count as held:
+        only their place is in memory.
+        """
         queue = self.queue
-        ready: list[Buffer] = []
+        if response is not queue[0]:
+            response.pieces, response.is_ready = pieces, True
+            if pieces is not None:
+                response.size = sum(len(piece) for piece in pieces if type(piece) is not StoredRecords)
+                self.held_bytes += response.size
+            return []
+        queue.popleft()
+        ready = pieces or []
         while queue and queue[0].is_ready:
             response = queue.popleft()
             self.held_bytes -= response.size
             if response.pieces is not None:
-                ready += response.pieces
+                ready = ready + response.pieces
         return ready
 
     def abandon(self) -> None:

@@ -17,20 +17,25 @@ from pykbroker.metadata.delta import MetadataDelta
 from pykbroker.metadata.image import MetadataImage
 from pykbroker.metadata.loading import Loader
 from pykbroker.metadata.quorum import QUORUM_STATE, encode_state, read_epoch
-from pykbroker.metadata.replay_ahead import work_out
+from pykbroker.metadata.replay_ahead import seen_at_once, work_out
 from pykbroker.metadata.snapshot import SnapshotId, decode_snapshot, list_snapshots, remove_older, write_snapshot
+from pykbroker.runtime.slices import WEIGHT_OF_A_TURN
 from pykbroker.storage.checkpoints import replace_file
 from pykbroker.wire.control_records import ControlRecordType
 
 if TYPE_CHECKING:
+    from pykbroker.metadata.batches import MetadataBatch
+    from pykbroker.metadata.replay import MetadataRecord
     from pykbroker.storage.disk import Disk
     from pykbroker.storage.log.log import Log
     from pykbroker.storage.log.reading import ReadPlan
     from pykbroker.wire.batch_header import BatchHeader
     from pykbroker.wire.primitives import Buffer
 
-#: What one step applies, or one batch where that has more, which is worked out in slices: others see all of a batch or nothing.
+#: What one step applies, or one batch where that has more, which is worked out in slices: others see all of it or, of what befalls brokers
+#: and partitions that are there, so many records at a time (as of changes of a controller in this process).
 _RECORDS_OF_A_STEP = 100
+_SEEN_AT_ONCE = 300
 
 
 class MetadataReplica:
@@ -50,6 +55,13 @@ class MetadataReplica:
         self._snapshot = SnapshotId(0, 0)
         #: The offset up to which batches have reached the image, or wait for the end of their transaction.
         self._applied = 0
+        #: What is left of the batch there, some of which is seen.
+        self._left: list[MetadataRecord] = []
+
+    @property
+    def is_amid_batch(self) -> bool:
+        """Whether the image has the beginning of a batch whose rest follows in the next steps; its offset is that before the batch."""
+        return bool(self._left)
 
     @property
     def start_offset(self) -> int:
@@ -122,8 +134,8 @@ class MetadataReplica:
         return fresh
 
     def apply(self, high_watermark: int) -> Generator[float, None, tuple[MetadataDelta, int]]:
-        """Bring the image some batches nearer to the high watermark, or one that has many records; what changed, and the number of records, 0
-        when there is no more. Raises WireError or ReplayError.
+        """Bring the image some batches nearer to the high watermark, or by one that has many records, or some of these; what changed, and the
+        number of records, 0 when there is no more. Raises WireError or ReplayError.
         """
         self._log.commit_to(high_watermark)
         delta, image, count = MetadataDelta(), self.image, 0
@@ -132,7 +144,9 @@ class MetadataReplica:
             if header.last_offset >= high_watermark or count >= _RECORDS_OF_A_STEP or (count and is_large):
                 break
             if is_large:
-                yield from self._apply_many(header, data, delta)
+                seen = yield from self._apply_many(header, data, delta)
+                if self._left:
+                    return delta, seen
             else:
                 self._loader.apply(decode_batch(header, data), delta)
             self._applied = header.last_offset + 1
@@ -141,9 +155,24 @@ class MetadataReplica:
                 image.offset = header.last_offset
         return delta, count
 
-    def _apply_many(self, header: BatchHeader, data: Buffer, delta: MetadataDelta) -> Generator[float, None, None]:
-        """Work out what a batch makes of the image, which stays as it is meanwhile, and let it be seen at once."""
-        batch = yield from decode_many_records(header, data)
+    def _apply_many(self, header: BatchHeader, data: Buffer, delta: MetadataDelta) -> Generator[float, None, int]:
+        """Work out what a batch, or what is left of it, makes of the image, which stays as it is meanwhile, and let all or some of that be seen
+        at once; of how many records.
+        """
+        if not self._left:
+            batch = yield from decode_many_records(header, data)
+            if self._loader.in_transaction or seen_at_once(batch.records, _SEEN_AT_ONCE) == len(batch.records):
+                yield from self._apply_whole(batch, delta)
+                return header.record_count
+            self._left = batch.records
+        some, self._left = self._left[:_SEEN_AT_ONCE], self._left[_SEEN_AT_ONCE:]
+        ahead = yield from work_out(self.image, some)
+        assert ahead is not None  # of these kinds of records
+        yield WEIGHT_OF_A_TURN  # that this is seen is enough for one
+        self._loader.apply_ahead(header.partition_leader_epoch, ahead, delta)
+        return len(some)
+
+    def _apply_whole(self, batch: MetadataBatch, delta: MetadataDelta) -> Generator[float, None, None]:
         ahead = None if self._loader.in_transaction else (yield from work_out(self.image, batch.records))
         if ahead is None:
             self._loader.apply(batch, delta)
@@ -163,7 +192,7 @@ class MetadataReplica:
         delta = compared(self.image, fresh)
         self.image.become(fresh)
         self._loader = Loader(self.image, partial(_note, self.image))
-        self._snapshot, self._applied = snapshot, snapshot.offset
+        self._snapshot, self._applied, self._left = snapshot, snapshot.offset, []
         return delta
 
 

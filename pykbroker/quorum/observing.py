@@ -23,6 +23,7 @@ from pykbroker.quorum.observer import (
     QuorumAnswer,
     SnapshotAsk,
 )
+from pykbroker.runtime.slices import WEIGHT_OF_A_TURN
 from pykbroker.runtime.waits import Deferred, attempt
 from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.messages import fetch_snapshot as snapshots
@@ -276,7 +277,7 @@ class MetadataObserver:
         self._runtime.slices.begin(self._apply(high_watermark))
 
     def _apply(self, high_watermark: int) -> Steps:
-        """Bring the image to the high watermark, each step to the end of a batch, then ask for more."""
+        """Bring the image to the high watermark, each step to the end of a batch or some records nearer to it, then ask for more."""
         copy = self._copy
         while not self._ended:
             before = copy.image.offset
@@ -289,7 +290,7 @@ class MetadataObserver:
                 why = error if known else repr(error)
                 self._end(f"The metadata log has what this broker does not understand after offset {after}: {why}.")
                 return
-            if copy.image.offset != before and not self._ended:
+            if (copy.image.offset != before or copy.is_amid_batch) and not self._ended:
                 self._tell(delta)
             if not count:
                 if self._idle > _MOST_IDLE:
@@ -297,7 +298,7 @@ class MetadataObserver:
                 else:
                     self._ask()
                 return
-            yield count
+            yield WEIGHT_OF_A_TURN if copy.is_amid_batch else count
 
     def _fetched_piece(self, ask: SnapshotAsk, response: FetchSnapshotResponse) -> None:
         found = response.topics[0].partitions[0] if response.topics and response.topics[0].partitions else None

@@ -2,7 +2,7 @@
 
 Everything that is on its way from one to another (a fetch, an answer, AlterPartition, records of the metadata) is in ``under_way``,
 and arrives, or is lost, when whoever plays says so. So each broker is behind in the metadata by itself. What a broker does by itself it
-does at once; time passes by ``pass_time`` alone. One topic, ``t`` if no other is named, has one partition, on all machines. Open ``passages`` for what their words say.
+does at once; time passes by ``pass_time`` alone. One topic, ``t`` if no other is named, has one partition, on all machines or on ``replicas``. Open ``passages`` for what their words say.
 """
 
 from __future__ import annotations
@@ -140,6 +140,7 @@ class Machines:
         number: int = 3,
         *,
         topic: str = TOPIC,
+        replicas: Sequence[int] | None = None,
         min_in_sync: int = 2,
         unclean: bool = False,
         seed: int = 1,
@@ -184,9 +185,17 @@ class Machines:
             stores[node] = self._open_store(node)
         endpoints = {node: [Endpoint(_LISTENER, f"host{node}", 9000 + node)] for node in self.ids}
         self.lifecycle.start_all(endpoints, None, stores)
-        configs = {"min.insync.replicas": str(min_in_sync), "unclean.leader.election.enable": str(unclean).lower()}
-        controller.create_topics([NewTopic(self.topic, assignments=[(0, list(self.ids))], configs=configs)])
+        self._topic_settings = {
+            "min.insync.replicas": str(min_in_sync),
+            "unclean.leader.election.enable": str(unclean).lower(),
+        }
+        self.create(replicas or self.ids)
         self.quiet()
+
+    def create(self, replicas: Sequence[int]) -> None:
+        """Let the controller create the topic."""
+        new = NewTopic(self.topic, assignments=[(0, list(replicas))], configs=self._topic_settings)
+        self.controller.create_topics([new])
 
     def _open_store(self, node: int) -> Store:
         return open_store(

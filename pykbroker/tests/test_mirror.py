@@ -50,6 +50,7 @@ OTHERS = {
     "simulation/test_coordination.py": "small worlds of coordinators, and stories without one of their rules",
     "simulation/test_members.py": "small worlds of members of a group",
     "simulation/test_producing.py": "small worlds of idempotent producers",
+    "simulation/test_reassigning.py": "small worlds of reassignments",
     "simulation/test_rules_of_units.py": "rules that no small world notices, each switched off under its unit test",
     "simulation/test_sharing.py": "stories without one of the rules of share groups",
     "simulation/test_simulation.py": "all of the simulation",

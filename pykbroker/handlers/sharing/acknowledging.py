@@ -46,10 +46,14 @@ def acknowledged(
     """The error of a partition's acknowledgements, None if they are persisted."""
 
     def carry_out() -> Deferred[None]:
-        led = broker.share_partitions.opened(group_id, readable(broker, ctx, where))
-        if led is None:
-            unread = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION  # as in Apache Kafka
-            raise KafkaError(unread, unread.default_message)
+        _check_readable(broker, ctx, where[0])
+        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if broker.placed(*where) is None:
+            raise KafkaError(unknown)
+        partition = broker.partition_by_id(*where)
+        led = None if partition is None else broker.share_partitions.opened(group_id, partition)
+        if led is None:  # nobody has read from it here, wherever it is led: the same error in Apache Kafka
+            raise KafkaError(unknown, unknown.default_message)
         may_renew = broker.share_partitions.settings(group_id).may_renew
 
         def check(_: None) -> Deferred[list[Acknowledged]]:
@@ -94,18 +98,23 @@ def readable(broker: Broker, ctx: RequestContext, where: tuple[bytes, int]) -> P
 
     Raises KafkaError UNKNOWN_TOPIC_ID, TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION or NOT_LEADER_OR_FOLLOWER.
     """
-    topic_id, index = where
+    name = _check_readable(broker, ctx, where[0])
+    partition = broker.partition_by_id(*where)
+    if partition is None:
+        raise KafkaError(broker.absent(name, where[1]))
+    partition.check_served_by(broker.node_id, -1)
+    return partition
+
+
+def _check_readable(broker: Broker, ctx: RequestContext, topic_id: bytes) -> str:
+    """The topic's name. Raises KafkaError UNKNOWN_TOPIC_ID or TOPIC_AUTHORIZATION_FAILED."""
     name = broker.topic_name(topic_id)
     if name is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
     authorizer = broker.authorizer
     if authorizer is not None and not authorizer.may(ctx, READ, TOPIC, name):
         raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    partition = broker.partition_by_id(topic_id, index)
-    if partition is None:
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    partition.check_served_by(broker.node_id, -1)
-    return partition
+    return name
 
 
 def opened(led: LedSharePartition) -> Deferred[None]:

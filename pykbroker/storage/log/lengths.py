@@ -26,27 +26,58 @@ SHORTEST = 2 * 6
 _COMPARED = 64
 _GROWTH = 8
 _FEW = 4
+#: The records whose number in their batch takes one byte.
+_SHORT_NUMBERS = 64
 _WRONG = "A record's length does not fit the batch"
 
 
+def fit(data: Buffer, count: int) -> bool:
+    """Whether the lengths of ``count`` records are found to be right by few steps. If not, ``walk`` says what they are."""
+    if are_alike(data, count):
+        return True
+    if count > FREE_STEPS:
+        return False
+    try:
+        walk(data, HEADER_SIZE, count, FREE_STEPS)
+    except KafkaError:
+        return False
+    return True
+
+
 def are_alike(data: Buffer, count: int) -> bool:
-    """Whether all records are as long as the first one, of less than 8 KiB, and the last ends where the batch ends: as those of most small
-    batches.
+    """Whether the first records are as long as the first one, of less than 8 KiB, those with a number of two bytes are a byte longer, and
+    the last ends where the batch ends: as those of most batches.
     """
     if len(data) < HEADER_SIZE + SHORTEST + 2:  # of two records
         return False
-    length, head = data[HEADER_SIZE], 1
+    length = data[HEADER_SIZE]
     if length > 127:
-        byte, head = data[HEADER_SIZE + 1], 2
+        byte = data[HEADER_SIZE + 1]
         if byte > 127:
             return False
         length = length & 127 | byte << 7
-    stride = head + (length >> 1)
-    if length & 1 or length < SHORTEST or HEADER_SIZE + stride * count != len(data):
+    if length & 1 or length < SHORTEST:
         return False
-    return all(
-        bytes(data[at::stride]) == bytes(data[at : at + 1]) * count for at in range(HEADER_SIZE, HEADER_SIZE + head)
-    )
+    if count <= _SHORT_NUMBERS:
+        return _end_of_alike(data, HEADER_SIZE, length, count) == len(data)
+    end = _end_of_alike(data, HEADER_SIZE, length, _SHORT_NUMBERS)
+    return end > 0 and _end_of_alike(data, end, length + 2, count - _SHORT_NUMBERS) == len(data)
+
+
+def _end_of_alike(data: Buffer, begin: int, length: int, count: int) -> int:
+    """Where ``count`` records of this length end; -1 if not all are so long, or it takes more than two bytes."""
+    if length < 1 << 7:
+        head = bytes((length,))
+    elif length < 1 << 14:
+        head = bytes((length & 127 | 128, length >> 7))
+    else:
+        return -1
+    stride = len(head) + (length >> 1)
+    end = begin + stride * count
+    for at, byte in enumerate(head, begin):
+        if bytes(data[at:end:stride]) != bytes((byte,)) * count:
+            return -1
+    return end
 
 
 def walk(data: Buffer, pos: int, left: int, steps: int) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from pykbroker.storage.index.index import Reader, read_blocking
 from pykbroker.storage.log import trimming
 from pykbroker.storage.log.batches import writable_bytes
 from pykbroker.storage.log.flushing import FlushPlan, flush
-from pykbroker.storage.log.lengths import are_alike
+from pykbroker.storage.log.lengths import fit
 from pykbroker.storage.log.producers import BatchMemory, ProducerEntry, next_sequence
 from pykbroker.storage.log.reading import MOST_WALKED, ReadPlan, aborted_transactions
 from pykbroker.storage.log.segment import Segment
@@ -159,7 +159,7 @@ class Log(LogState):
             or not begins <= ends <= now_ms + config.timestamp_after_max_ms
             or last - self.recovery_point + 1 >= config.flush_messages
             or leader_epoch != self.epochs.latest
-            or not (flags or (holds_one_record(records, size, a, b, c) if count == 1 else are_alike(records, count)))
+            or not (flags or (holds_one_record(records, size, a, b, c) if count == 1 else fit(records, count)))
             or records.readonly
         ):
             return -1

@@ -317,3 +317,18 @@ def test_who_is_gone_while_many_partitions_are_looked_at_waits_for_none() -> Non
     world.answer.abandon()
     world.settle()
     assert [each.key for each in led if each.waiting] == []
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_a_broker_that_does_not_lead_names_the_leader_and_takes_no_acknowledgements(replicas: int) -> None:
+    world = ShareCluster(2, replicas=replicas, own_stores=True)
+    placed = world.cluster.brokers[1].placed("t", 0)
+    assert placed is not None
+    leader = placed.leader
+    world.asked_broker = lambda: 3 - leader  # type: ignore[method-assign]
+    member = ShareMember(world)
+    answer = member.fetch()
+    fetched = answer.responses[0].partitions[0]
+    assert fetched.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert fetched.current_leader.leader_id == leader == answer.node_endpoints[0].node_id
+    assert member.acknowledge(0, 4, ACCEPT) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -33,8 +33,16 @@ SHARE_GROUP = "work"
 class ShareCluster(MemoryCluster):
     """Brokers with the topic ``t``, which the share group reads from its beginning."""
 
-    def __init__(self, brokers: int = 1, *, partitions: int = 1, replicas: int = 1, **settings: str) -> None:
-        super().__init__(brokers, **settings)
+    def __init__(
+        self,
+        brokers: int = 1,
+        *,
+        partitions: int = 1,
+        replicas: int = 1,
+        own_stores: bool = False,
+        **settings: str,
+    ) -> None:
+        super().__init__(brokers, own_stores=own_stores, **settings)
         self.topic_id = self.create(NewTopic("t", partitions, replicas))
         self.configure("share.auto.offset.reset", "earliest")
 

@@ -10,19 +10,18 @@ from pykbroker.runtime.waits import Deferred
 def test_responses_leave_in_the_order_of_requests() -> None:
     pending = PendingResponses()
     first, second, third = pending.add(), pending.add(), pending.add()
-    pending.fill(second, [b"22"])
-    assert (pending.take_ready(), pending.held_bytes) == ([], 2)
-    pending.fill(first, [b"1", b"1"])
-    assert (pending.take_ready(), pending.held_bytes) == ([b"1", b"1", b"22"], 0)
+    assert (pending.fill(second, [b"22"]), pending.held_bytes) == ([], 2)
+    answer = [b"1", b"1"]
+    assert (pending.fill(first, answer), pending.held_bytes) == ([b"1", b"1", b"22"], 0)
+    assert answer == [b"1", b"1"]
     assert pending.is_first(third)
 
 
 def test_a_request_without_a_response_holds_up_no_later_one() -> None:
     pending = PendingResponses()
     silent, later = pending.add(), pending.add()
-    pending.fill(later, [b"later"])
-    pending.fill(silent, None)
-    assert (pending.take_ready(), len(pending.queue)) == ([b"later"], 0)
+    assert pending.fill(later, [b"later"]) == []
+    assert (pending.fill(silent, None), len(pending.queue)) == ([b"later"], 0)
 
 
 def test_many_waiting_requests_or_many_held_bytes_are_the_limit() -> None:

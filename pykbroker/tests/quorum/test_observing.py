@@ -17,6 +17,7 @@ from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.internal.abort_transaction_record import AbortTransactionRecord
 from pykbroker.wire.internal.begin_transaction_record import BeginTransactionRecord
 from pykbroker.wire.internal.end_transaction_record import EndTransactionRecord
+from pykbroker.wire.internal.partition_change_record import PartitionChangeRecord
 from pykbroker.wire.internal.partition_record import PartitionRecord
 from pykbroker.wire.internal.remove_topic_record import RemoveTopicRecord
 from pykbroker.wire.internal.topic_record import TopicRecord
@@ -99,6 +100,39 @@ def test_a_large_batch_is_worked_out_in_slices_and_seen_at_once(controllers):
     assert list(found) == list(range(2000))
     (seen,) = [delta for _, delta in node.told if delta.partitions]
     assert [each.after for each in seen.partitions] == list(found.values())
+
+
+@pytest.mark.parametrize("within_transaction", [False, True])
+def test_what_befalls_partitions_that_are_there_is_seen_some_hundred_at_a_time(controllers, within_transaction):
+    """As when a broker stops, unless that is within a transaction; the offset stays that before the batch until all of it is seen."""
+    topic = TopicRecord(name="t", topic_id=bytes([7] * 16))
+    controllers.append(
+        topic,
+        *(
+            PartitionRecord(partition_id=index, topic_id=topic.topic_id, replicas=[1, 2], isr=[1, 2], leader=1)
+            for index in range(1000)
+        ),
+    )
+    controllers.commit()
+    node = Node(controllers)
+    follows(node)
+    before = node.image.offset
+    node.told.clear()
+    changes = [
+        PartitionChangeRecord(partition_id=index, topic_id=topic.topic_id, isr=[2], leader=2) for index in range(1000)
+    ]
+    around = [BeginTransactionRecord(name="t")], [EndTransactionRecord()]
+    controllers.append(*(around[0] + changes + around[1] if within_transaction else changes))
+    controllers.commit()
+    follows(node)
+    partitions = node.image.topics["t"].partitions.values()
+    assert [(each.leader, each.isr, each.leader_epoch) for each in partitions] == [(2, [2], 0)] * 1000
+    told = [(offset, len(delta.partitions)) for offset, delta in node.told if delta.partitions]
+    whole = controllers.high_watermark - 1
+    parts = [(before, 300), (before, 300), (before, 300), (whole, 100)]
+    assert told == ([(whole, 1000)] if within_transaction else parts)
+    assert [change.after.index for _, delta in node.told for change in delta.partitions] == list(range(1000))
+    assert not node.copy.is_amid_batch
 
 
 def test_a_transaction_is_seen_whole(controllers):

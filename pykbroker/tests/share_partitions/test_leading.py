@@ -87,7 +87,7 @@ def test_it_ends_with_the_leadership_and_the_member_is_told_so() -> None:
     world.settle()
     assert (moved.done, first.has_ended) == (True, True)
     world.asked_broker = lambda: before  # type: ignore[method-assign]
-    assert member.acknowledge(0, 5, Acknowledge.ACCEPT) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert member.acknowledge(0, 5, Acknowledge.ACCEPT) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     world.asked_broker = lambda: 3 - before  # type: ignore[method-assign]
     assert ShareMember(world).acquired() == [(0, 5, 1)]
 

@@ -12,6 +12,7 @@ from typing import Any
 from pykbroker.metadata.image import NO_LEADER
 from pykbroker.runtime.waits import Deferred
 from pykbroker.simulation.machines import CONTROLLER, LAG_MS, LoggedRecord, Machines, records_of
+from pykbroker.storage.log.log import Log
 from pykbroker.wire.messages.alter_partition import AlterPartitionRequest
 
 Event = tuple[str, *tuple[int, ...]]
@@ -29,7 +30,8 @@ _USUAL = frozenset({"arrive", "produce", "start", "fence", "unfence", "heal", "t
         "beat",
         "commit",
         "deliver",
-    )  # of clients
+    ),  # of clients
+    *("reassign", "cancel", "remake", "throttle"),  # of operators
 }
 
 
@@ -52,10 +54,14 @@ class CopiesWatch:
         self._broker_epochs: dict[int, int] = {}
         self.look()
 
+    def log(self, node: int) -> Log | None:
+        """The log of a running broker that is looked at."""
+        return self._machines.log(node)
+
     def look(self) -> None:
         """Raises Violation."""
         self._look_at_controller()
-        logs = {node: records_of(log) for node in self._machines.ids if (log := self._machines.log(node)) is not None}
+        logs = {node: records_of(log) for node in self._machines.ids if (log := self.log(node)) is not None}
         for node, records in logs.items():
             self._look_at_log(node, records)
         for node, records in logs.items():
@@ -94,7 +100,7 @@ class CopiesWatch:
             raise Violation(f"two AlterPartition requests are under way: {asked}")
 
     def _look_at_log(self, node: int, records: list[LoggedRecord]) -> None:
-        machines, log, partition = self._machines, self._machines.log(node), self._machines.replica(node)
+        machines, log, partition = self._machines, self.log(node), self._machines.replica(node)
         assert log is not None
         assert partition is not None
         if log.high_watermark > log.log_end_offset:  # 4
@@ -127,7 +133,7 @@ class CopiesWatch:
 
     def _look_at_committed(self, node: int, records: list[LoggedRecord]) -> None:
         """1, 2 and 4: what one shows, all others show at the same place, ever after."""
-        log = self._machines.log(node)
+        log = self.log(node)
         assert log is not None
         shown = [record for record in records if record.offset < log.high_watermark]
         committed = self.committed
@@ -241,8 +247,8 @@ class Copies:
     def _on_lag(self) -> None:
         self.machines.pass_time(LAG_MS + 1000)
 
-    def finish(self) -> None:
-        """No more faults: everybody comes back, and has everything. Raises Violation."""
+    def come_back(self) -> None:
+        """No more faults: everybody comes back."""
         machines = self.machines
         machines.heal()
         machines.flow()
@@ -254,6 +260,11 @@ class Copies:
             elif machines.image.brokers[node].fenced:
                 machines.unfence(node)
             machines.flow()
+
+    def finish(self) -> None:
+        """Everybody comes back, and has everything. Raises Violation."""
+        self.come_back()
+        machines = self.machines
         machines.quiet()
         self.look()
         state = machines.state

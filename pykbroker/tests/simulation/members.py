@@ -6,7 +6,8 @@ leads, as in Apache Kafka what was committed under it, does not reach a member.)
 
 - no two of them use a partition, and what an epoch or generation gives to one it gives to nobody else;
 - an epoch or generation that somebody was told stays: who was heard of within the session is known to each coordinator, and epochs rise;
-- nobody's commit is taken once another uses the partition, and committed offsets never go back.
+- nobody's commit is taken once another uses the partition, but in the case that ``ModernMember.may_commit`` has, and committed offsets never go
+  back otherwise.
 """
 
 from __future__ import annotations
@@ -288,6 +289,8 @@ class Grouped(Copies):
         self._uses: dict[int, list[tuple[int, str]]] = {index: [] for index in range(_WIDTH)}
         #: By partition, the highest offset that anybody was told, and what is asked.
         self.offsets = [-1] * _WIDTH
+        #: By partition, to what a commit may take it back that is taken though another uses the partition.
+        self._undone: dict[int, int] = {}
         self._commits: list[tuple[Commit, list[str], Deferred[Any]]] = []
         self._looks: list[tuple[Sequence[int], Deferred[Any]]] = []
         #: How often a commit was taken, and a partition was.
@@ -371,7 +374,10 @@ class Grouped(Copies):
 
     def _on_deliver(self, number: int, node: int) -> None:
         commit = self.late.pop(number)
-        others = [] if commit.member.may_commit(commit) else self._others_since(commit)
+        others = self._others_since(commit)
+        if others and commit.member.may_commit(commit):
+            others = []
+            self._undone[commit.partition] = min(commit.number, self._undone.get(commit.partition, commit.number))
         self._commits.append((commit, others, self.machines.ask(node, *commit.ask)))
 
     def _on_crash(self, number: int) -> None:
@@ -440,7 +446,8 @@ class Grouped(Copies):
         if response.error_code:
             return
         found = [each.committed_offset for each in response.topics[0].partitions]
-        if any(number < least for number, least in zip(found, floor, strict=True)):
+        least = [min(each, self._undone.get(index, each)) for index, each in enumerate(floor)]
+        if any(number < each for number, each in zip(found, least, strict=True)):
             raise Violation(f"{found} is committed, and {floor} was before it was asked for")
         self.offsets = [*map(max, self.offsets, found)]
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pykbroker.controller import alter_partition
+from pykbroker.controller import alter_partition, reassignments
 from pykbroker.controller.controller import Controller
 from pykbroker.controller.topics import NewTopic
 from pykbroker.coordination.groups.consumer import checking
@@ -24,11 +24,11 @@ from pykbroker.storage.log import fetched
 from pykbroker.storage.log.log import Log
 from pykbroker.storage.log.producers import Producers
 from pykbroker.tests.brokers import test_replica_manager
-from pykbroker.tests.controller import test_alter_partition
+from pykbroker.tests.controller import test_alter_partition, test_reassignments
 from pykbroker.tests.coordination.groups.consumer import test_heartbeats
 from pykbroker.tests.coordination.groups.consumer.harness import ConsumerHarness
 from pykbroker.tests.coordination.transactions import test_admitting_hanging, test_ending
-from pykbroker.tests.kit.metadata import make_replicating_controller
+from pykbroker.tests.kit.metadata import make_controller, make_replicating_controller
 from pykbroker.tests.replication import test_leading
 from pykbroker.tests.storage.log import test_fetched, test_producers
 from pykbroker.tests.storage.support import Store
@@ -54,6 +54,12 @@ class Rule(NamedTuple):
 def _controller() -> tuple[Controller]:
     controller = make_replicating_controller(3)
     controller.create_topics([NewTopic("t", -1, -1, [(0, [1, 2, 3])])])
+    return (controller,)
+
+
+def _sharing_controller() -> tuple[Controller]:
+    controller = make_controller(3)
+    controller.create_topics([NewTopic("t", -1, -1, [(0, [1]), (1, [2])])])
     return (controller,)
 
 
@@ -109,6 +115,12 @@ def _of_any_epoch(transaction: Transaction | None, producer_id: int, epoch: int)
     return _current(transaction, producer_id, epoch if transaction is None else transaction.producer_epoch)
 
 
+def _taken_back_anyway(topic: Any, partition: Any, *, unclean: bool = False) -> Any:
+    del unclean
+    return _taken_back(topic, partition, unclean=True)
+
+
+_taken_back = reassignments._taken_back
 _propose, _high_watermark, _fetched_batches = Isr.propose, Leading.high_watermark, fetched.fetched_batches
 _check_marker, _unguard, _current = Producers.check_marker, Log.unguard, adding._current
 
@@ -128,6 +140,13 @@ RULES: dict[str, Rule] = {
         _anything,
         test_alter_partition.test_a_fenced_broker_that_still_leads_by_its_own_view_is_refused,
         _controller,
+    ),
+    "a reassignment is not taken back from the last in sync": Rule(
+        reassignments,
+        "_taken_back",
+        _taken_back_anyway,
+        test_reassignments.test_a_move_that_took_the_leadership_over_cannot_be_taken_back,
+        _sharing_controller,
     ),
     "a batch of a later epoch than was asked ends an answer (KAFKA-18723)": Rule(
         fetched,

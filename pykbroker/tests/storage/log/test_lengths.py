@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pykbroker.runtime.decoding import DecodingAllowance
 from pykbroker.runtime.waits import WakeQueue
 from pykbroker.storage.log.config import LogConfig
-from pykbroker.storage.log.lengths import MOST_STEPS, are_alike, check_lengths, walk
+from pykbroker.storage.log.lengths import MOST_STEPS, are_alike, check_lengths, fit, walk
 from pykbroker.storage.log.validate import ContentNotRead, Origin, validate_batch
 from pykbroker.tests.kit.cluster import START_MS
 from pykbroker.tests.kit.turns import MOST, counted
@@ -21,6 +21,8 @@ from pykbroker.wire.errors import ErrorCode, KafkaError, WireError
 from pykbroker.wire.record_walk import RecordWalk
 from pykbroker.wire.records import Record, encode_batch, read_unsigned_varint
 
+#: Records of which ``fit`` says what they are, whatever they are.
+FEW = 32
 _LARGE = LogConfig(max_message_bytes=100_000_000)
 #: Lengths of values that make runs, whose records have lengths of one, two and three bytes.
 _SIZES = st.sampled_from([0, 1, 50, 56, 57, 58, 100, 9000])
@@ -74,13 +76,22 @@ def test_what_is_refused_is_what_a_walk_record_by_record_refuses(
     assert _taken(bad) == _fits(bad, max(count, 1))
     assert are_alike(good, len(sizes)) <= _fits(good, len(sizes))
     assert are_alike(bad, max(count, 1)) <= _fits(bad, max(count, 1))
+    assert fit(good, len(sizes)) or len(sizes) > FEW
+    assert fit(bad, max(count, 1)) <= _fits(bad, max(count, 1))
 
 
 @pytest.mark.parametrize("size", [0, 30, 56, 57, 100])
-@pytest.mark.parametrize("count", [2, 3, 64])
+@pytest.mark.parametrize("count", [2, 3, 64, 65, 150, 8192])
 def test_a_small_batch_of_equally_long_records_is_looked_at_as_a_whole(size: int, count: int) -> None:
     assert are_alike(_batch([size] * count), count)
     assert not are_alike(_batch([size] * (count - 1) + [size + 1]), count)
+
+
+def test_a_length_of_three_bytes_is_none_of_two() -> None:
+    """The first 64 records are as long as two bytes can say, and the next one seems to go on."""
+    data = bytearray(HEADER_SIZE) + 64 * (b"\xfe\x7f" + bytes(8191)) + b"\x80\x80" + bytes(8192)
+    assert not _fits(data, 65)
+    assert not are_alike(data, 65)
 
 
 @given(_RUNS, st.integers(1, 9))
