@@ -7,7 +7,7 @@ beside them (``DirectoryContents``). Logs are opened on first use, and recovered
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from random import Random
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from pykbroker.storage.disk import Disk
 
 _Outcomes = Iterable[KafkaError | None]
+#: The weight of a log that is forgotten (``runtime/slices.py``).
+_FORGOTTEN = 0.5
 #: The ids of directories are few, and asked for with each replica.
 _id = lru_cache(64)(uuid_from_str)
 
@@ -254,18 +256,19 @@ class LogManager:
         contents = self.directories.of(key)
         return not contents.clean and key not in contents.closed
 
-    def forget_opened(self) -> None:
-        """As a crash of the broker does: its logs are not closed, and each is recovered when it is opened again. The metadata log is not
-        the broker's, and goes on.
+    def forget_opened(self) -> Generator[float, None, None]:
+        """As a crash of the broker does, in slices: its logs are not closed, and each is recovered when it is opened again. The metadata log is
+        not the broker's, and goes on.
         """
+        for contents in self.directories.usable:
+            contents.forget_clean_shutdown()
         for key, log in [*self.logs.items()]:
             if log.topic != METADATA_LOG:
                 end_flushes(log)
                 log.unpin()
                 self._forget_compactions(log)
                 del self.logs[key]
-        for contents in self.directories.usable:
-            contents.forget_clean_shutdown()
+                yield _FORGOTTEN
 
     def try_again(self) -> None:
         """As the start of a broker after a crash does: log directories that have failed are tried again, and recovered."""
