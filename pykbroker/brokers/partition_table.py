@@ -119,7 +119,7 @@ class PartitionTable:
             partition.topic_id,
             partition.index,
             self._log_configs.of(partition.topic),
-            has_other_replicas=len(partition.replicas) > 1,
+            has_other_replicas=self._replicas is not None and len(partition.replicas) > 1,
         )
 
     def _load(self, image: MetadataImage) -> None:
