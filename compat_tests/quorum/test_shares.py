@@ -46,13 +46,13 @@ def test_a_share_group_over_both(
         )
         assert [line.encode() for line in read.lines if line] == some, read.text
 
-    def starts_at() -> str:
+    def start_and_lag() -> tuple[str, ...]:
         described = kafka_tools("share-groups", "--bootstrap-server", ours.bootstrap, "--describe", "--group", group)
         (row,) = (line.split() for line in described.lines if topic in line)
-        return row[3]
+        return tuple(row[3:5])
 
     until_in_thread(
-        lambda: starts_at() in ("2", "3")
+        lambda: start_and_lag() in (("2", "0"), ("3", "0"))
     )  # Apache Kafka writes where it starts with the next acknowledgement
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pykbroker.config.java_classes import RACK_AWARE
 from pykbroker.coordination.coordinators import GROUPS, SHARES, TRANSACTIONS, Coordinators
+from pykbroker.runtime.waits import Deferred
 from pykbroker.storage.log.config import LogConfig
 from pykbroker.wire.errors import ErrorCode
 
@@ -114,6 +115,9 @@ class Broker:
         #: The partitions that are here (``Store.partition``); ``absent`` says of others whether they exist.
         self.partition = store.partition
         self.partition_by_id = store.partition_by_id
+        #: The same by (topic, index) and (topic id, index), without a call of Python: each produce and fetch comes there.
+        self.find = store.table.by_name.get
+        self.find_by_id = store.table.by_id.get
         self._security = shared.security
         self._brokers = shared.brokers
         self.fetch_max_bytes: int = config["fetch.max.bytes"]
@@ -285,6 +289,20 @@ class Broker:
         known = self.metadata.image.partition(topic, index)
         leader = None if known is None else self._brokers.get(known.leader)
         return None if leader is None else leader.partition(topic, index)
+
+    def high_watermark(self, topic: str, index: int) -> Deferred[int]:
+        """That of a partition at its leader, here or in another process; -1 where nobody leads it. Fails with the KafkaError of who is
+        asked.
+        """
+        led = self.at_leader(topic, index)
+        if led is not None:
+            return Deferred.completed(led.high_watermark)
+        peers, known = self._shared.peers, self.metadata.image.partition(topic, index)
+        if peers is None or known is None or known.leader < 0 or known.leader in self._brokers:
+            return Deferred.completed(-1)
+        from pykbroker.brokers.remote_offsets import latest_offset
+
+        return latest_offset(peers, known.leader, topic, index)
 
     def remote_letters(self, topic: str, index: int) -> LetterPlace | None:
         """See ``ShareHost``."""

@@ -66,7 +66,7 @@ def _group(
 
     def described(known: dict[bytes, frozenset[int]]) -> Deferred[DescribeShareGroupOffsetsResponseGroup]:
         topics = _readable(broker, ctx, known) if requested.topics is None else _named(broker, ctx, requested, answer)
-        asking = ask_each(requested.group_id, topics, broker.share_states.summary)
+        asking = ask_each(requested.group_id, topics, partial(_state_and_lag, broker))
         states = as_wait(broker.runtime.slices.run(asking))
         return states.map(partial(_answer, broker, answer))
 
@@ -124,30 +124,38 @@ def _may_describe(broker: Broker, ctx: RequestContext, name: str) -> bool:
 def _answer(
     broker: Broker,
     answer: DescribeShareGroupOffsetsResponseGroup,
-    states: dict[SharePartitionKey, ShareState | KafkaError],
+    states: dict[SharePartitionKey, tuple[ShareState, int] | KafkaError],
 ) -> DescribeShareGroupOffsetsResponseGroup:
     topics: dict[bytes, DescribeShareGroupOffsetsResponseTopic] = {}
-    for key, state in states.items():
+    for key, found in states.items():
         name = broker.topic_name(key.topic_id) or ""
         topic = topics.setdefault(key.topic_id, DescribeShareGroupOffsetsResponseTopic(name, key.topic_id))
         data = DescribeShareGroupOffsetsResponsePartition(key.partition)
-        if isinstance(state, KafkaError):
-            data.error_code, data.error_message = state.code, state.message
+        if isinstance(found, KafkaError):
+            data.error_code, data.error_message = found.code, found.message
         else:
+            state, data.lag = found
             data.start_offset, data.leader_epoch = state.start_offset, state.leader_epoch
-            data.lag = _lag(broker, key, state)
         topic.partitions.append(data)
     answer.topics += topics.values()
     return answer
 
 
-def _lag(broker: Broker, key: SharePartitionKey, state: ShareState) -> int:
-    """Records from the start offset on that are neither acknowledged nor given up; -1 if that is not known.
+def _state_and_lag(broker: Broker, key: SharePartitionKey) -> Deferred[tuple[ShareState, int]]:
+    return broker.share_states.summary(key).chain(lambda state: _lag(broker, key, state).map(lambda lag: (state, lag)))
 
-    As Java's long: AlterShareGroupOffsets takes any start offset, -2**63 too, from which on there are more than fit.
-    """
-    partition = broker.partition_by_id(key.topic_id, key.partition)
-    if partition is None or state.start_offset == UNINITIALIZED or state.delivery_complete_count < 0:
+
+def _lag(broker: Broker, key: SharePartitionKey, state: ShareState) -> Deferred[int]:
+    """Records from the start offset on that are neither acknowledged nor given up; -1 if that is not known."""
+    name = broker.topic_name(key.topic_id)
+    if name is None or state.start_offset == UNINITIALIZED or state.delivery_complete_count < 0:
+        return Deferred.completed(_UNKNOWN_LAG)
+    return broker.high_watermark(name, key.partition).map(partial(_behind, state))
+
+
+def _behind(state: ShareState, high_watermark: int) -> int:
+    """As Java's long: AlterShareGroupOffsets takes any start offset, -2**63 too, from which on there are more than fit."""
+    if high_watermark < 0:
         return _UNKNOWN_LAG
-    lag = partition.high_watermark - state.start_offset - state.delivery_complete_count
+    lag = high_watermark - state.start_offset - state.delivery_complete_count
     return (lag + 2**63) % 2**64 - 2**63

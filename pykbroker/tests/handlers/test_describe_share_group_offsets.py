@@ -21,6 +21,7 @@ from pykbroker.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequestGroup,
     DescribeShareGroupOffsetsRequestTopic,
 )
+from pykbroker.wire.records import Record, encode_batch
 
 NONE, UNKNOWN_TOPIC, NOT_FOUND, NON_EMPTY = 0, 3, 69, 68
 
@@ -133,3 +134,13 @@ def test_offsets_of_a_topic_are_forgotten() -> None:
     assert delete(world, "t") == {"t": UNKNOWN_TOPIC}
     world.joined()
     assert ShareMember(world).acquired() == [(0, 3, 1)]  # from the beginning
+
+
+def test_a_lag_is_that_at_the_leader_wherever_the_group_is_coordinated() -> None:
+    world = ShareCluster(2, partitions=2, own_stores=True)
+    for broker in world.cluster.brokers.values():
+        for led in broker.partitions():
+            if led.topic == "t":
+                led.append_at_once(memoryview(bytearray(encode_batch([Record(0, world.clock.now_ms(), value=b"v")]))))
+    assert alter(world, "t", {0: 0, 1: 0}) == {0: NONE, 1: NONE}
+    assert describe(world) == {("t", 0): (0, 1, NONE), ("t", 1): (0, 1, NONE)}
