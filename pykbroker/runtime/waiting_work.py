@@ -38,6 +38,7 @@ def _steps(slices: Slices, work: WaitingWork[T], over: Deferred[T]) -> Steps:
         if not isinstance(found, Deferred):
             yield found
         elif not found.done:
-            following = _steps(slices, work, over)
-            found.settled().map(lambda _: slices.add(following)).or_log("going on with work that waited")
+            found.settled().map(lambda _: slices.add(_steps(slices, work, over))).or_log(
+                "going on with work that waited"
+            )
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pykbroker.partitions.record_chunks import RecordChunks, decode_now
@@ -79,7 +80,7 @@ def _filling(
         for fresh in records:
             if isinstance(fresh, Deferred):
                 following = _filling(cluster, seed, records, most_bytes, size, over)
-                fresh.map(lambda _: cluster.runtime.slices.add(following)).pass_failure_to(over)
+                fresh.map(partial(_go_on, cluster, following)).pass_failure_to(over)
                 return
             size += sum(map(_size, fresh))
             if size > most_bytes:
@@ -90,6 +91,10 @@ def _filling(
         over.fail(error.with_traceback(None))  # its frames have the records
         return
     over.complete(seed)
+
+
+def _go_on(cluster: Cluster, following: Steps, _: None) -> None:
+    cluster.runtime.slices.add(following)
 
 
 def _dumping(
