@@ -115,6 +115,9 @@ class Broker:
         #: The partitions that are here (``Store.partition``); ``absent`` says of others whether they exist.
         self.partition = store.partition
         self.partition_by_id = store.partition_by_id
+        #: The same by (topic, index) and (topic id, index), without a call of Python: each produce and fetch comes there.
+        self.find = store.table.by_name.get
+        self.find_by_id = store.table.by_id.get
         self._security = shared.security
         self._brokers = shared.brokers
         self.fetch_max_bytes: int = config["fetch.max.bytes"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from pykbroker.controller.registrations import BrokerRegistration
 from pykbroker.metadata.image import BROKER_RESOURCE
-from pykbroker.runtime.waits import Deferred
+from pykbroker.runtime.waits import Deferred, as_wait
 from pykbroker.wire.errors import KafkaError
 from pykbroker.wire.primitives import uuid_from_str
 
@@ -29,6 +29,8 @@ class BrokerLifecycle:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self._stopped: dict[int, Broker] = {}
+        #: Until the stores of those that crashed have ended.
+        self._ending: dict[int, Deferred[None]] = {}
         #: Those that ended and that the metadata does not show as fenced yet.
         self._unfenced: set[int] = set()
 
@@ -83,7 +85,8 @@ class BrokerLifecycle:
 
         Fails with KafkaError KAFKA_STORAGE_ERROR if the metadata log cannot be written; the broker stays stopped.
         """
-        recovered = self.cluster.recover(self._stopped[node_id].store, node_id)
+        cluster, store = self.cluster, self._stopped[node_id].store
+        recovered = self._ending.pop(node_id, Deferred.completed(None)).chain(lambda _: cluster.recover(store, node_id))
         return recovered.chain(lambda _: self._register_again(node_id))
 
     def _register_again(self, node_id: int) -> Deferred[None]:
@@ -138,11 +141,11 @@ class BrokerLifecycle:
 
     def kill(self, node_id: int) -> Deferred[None]:
         """End a broker that has copies of its own as a crash does: nothing is closed, and clients are told nothing."""
-        return self._fence(node_id).map(lambda _: self.end_abruptly(node_id))
+        return self._fence(node_id).chain(lambda _: self.end_abruptly(node_id))
 
     def fail(self, node_id: int) -> Deferred[None]:
         """The same at once, where the broker cannot go on."""
-        self.end_abruptly(node_id)
+        self.end_abruptly(node_id).or_log("ending broker %d", node_id)
         return self._fence(node_id)
 
     def _fence(self, node_id: int) -> Deferred[None]:
@@ -166,11 +169,14 @@ class BrokerLifecycle:
 
         return self.cluster.controller.fence_broker(node_id).fold(fenced)
 
-    def end_abruptly(self, node_id: int) -> None:
-        """The same before the controller knows."""
+    def end_abruptly(self, node_id: int) -> Deferred[None]:
+        """The same before the controller knows. It is gone when this returns, also of many partitions, who are told in slices: the wait is over
+        when all are.
+        """
         broker = self._stopped[node_id] = self.cluster.brokers.pop(node_id)
         broker.close()
-        broker.store.end_abruptly()
+        ended = self._ending[node_id] = as_wait(self.cluster.runtime.slices.run(broker.store.end_abruptly()))
+        return ended
 
     def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
         """The stores have followed it before: where other log directories are cordoned now, the controller is told."""

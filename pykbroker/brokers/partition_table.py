@@ -13,7 +13,6 @@ from pykbroker.brokers.discarding import Discards
 from pykbroker.brokers.log_configs import LogConfigs
 from pykbroker.config.consistency import ALL_LOG_DIRS
 from pykbroker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
-from pykbroker.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -90,8 +89,6 @@ class PartitionTable:
     def end(self) -> None:
         """Follow the metadata no more: the files belong to another table now."""
         self._unsubscribe()
-        for partition in self.by_name.values():
-            partition.mark_deleted(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def finish(self) -> None:
         """Discard the files of deleted partitions that are left."""
@@ -122,7 +119,7 @@ class PartitionTable:
             partition.topic_id,
             partition.index,
             self._log_configs.of(partition.topic),
-            has_other_replicas=len(partition.replicas) > 1,
+            has_other_replicas=self._replicas is not None and len(partition.replicas) > 1,
         )
 
     def _load(self, image: MetadataImage) -> None:

@@ -122,6 +122,12 @@ class ReplicaManager:
 
     def end(self) -> None:
         """The broker has stopped: its replicas neither lead nor follow."""
+        self.cease()
+        for partition in self._partitions.values():
+            partition.take_role()
+
+    def cease(self) -> None:
+        """Ask and answer nobody any more. Partitions are told by their ``take_role``."""
         self.registered = False
         if self._assignments is not None:
             self._assignments.end()
@@ -132,8 +138,6 @@ class ReplicaManager:
         self._followed.clear()
         self._altering = Altering()
         self.fetch_times.clear()
-        for partition in self._partitions.values():
-            partition.take_role()
 
     @property
     def _round_ms(self) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pykbroker.brokers.partition_table import PartitionTable
 from pykbroker.partitions.dormant_logs import DormantLogs
 from pykbroker.storage.log.old_formats import OldFormatError
+from pykbroker.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from pykbroker.brokers.replica_manager import ReplicaManager
@@ -20,9 +21,13 @@ if TYPE_CHECKING:
     from pykbroker.partitions.log_moves import LogMoves
     from pykbroker.partitions.partition import Partition
     from pykbroker.runtime.runtime import Runtime
+    from pykbroker.runtime.slices import Work
     from pykbroker.storage.directories.manager import LogManager
 
 log = logging.getLogger(__name__)
+
+#: The weight of a partition that ends (``runtime/slices.py``).
+_WEIGHT = 0.8
 
 
 class Store:
@@ -86,13 +91,20 @@ class Store:
         self.table.finish()
         self.logs.shutdown(apply)
 
-    def end_abruptly(self) -> None:
-        """End as a crash does, without closing a log; who opens the log directories next recovers them."""
+    def end_abruptly(self) -> Work[None]:
+        """End as a crash does, without closing a log; who opens the log directories next recovers them, which waits for the end of this. From the
+        first step on nobody finds the store.
+        """
         self.usable = False
         if self.replication is not None:
-            self.replication.end()
+            self.replication.cease()
         self.table.end()
-        self.logs.forget_opened()
+        for partition in list(self._by_name.values()):
+            partition.take_role()
+            partition.mark_deleted(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            yield _WEIGHT
+        yield from self.logs.forget_opened()
+        return None
 
     @property
     def log_moves(self) -> LogMoves:

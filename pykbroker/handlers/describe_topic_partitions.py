@@ -124,7 +124,9 @@ def _page(
             error_code=ErrorCode.NONE, name=name, topic_id=topic.id, is_internal=topic.internal
         )
         for index in range(first, end):
-            answer.partitions.append(_partition(image, topic.partitions[index], listener))
+            state = topic.partitions.get(index)
+            if state is not None:
+                answer.partitions.append(_partition(image, state, listener))
             yield _WEIGHT
         response.topics.append(answer)
         if end < len(topic.partitions):

@@ -175,10 +175,10 @@ def _is_usual(
             return False
     elif request.session_id != NO_SESSION or request.session_epoch != FINAL_EPOCH or not requested:
         return False
-    find: Any = broker.partition_by_id if by_id else broker.partition
+    find: Any = broker.find_by_id if by_id else broker.find
     for item in requested:
         if not known or item.key not in known:
-            partition = item.partition = find(item.topic, item.index)
+            partition = item.partition = find(item.key)
             if partition is None:
                 return False
             if by_id:

@@ -112,7 +112,7 @@ def _read(broker: Broker, frame: memoryview, pos: int, version: int) -> tuple[in
         return None
     pos += 8
     by_id = version >= produce.IDS_SINCE
-    find: Any = broker.partition_by_id if by_id else broker.partition
+    find: Any = broker.find_by_id if by_id else broker.find
     topics: list[Topic] = []
     partitions = 0
     for _ in range(count - 1):
@@ -136,7 +136,7 @@ def _read(broker: Broker, frame: memoryview, pos: int, version: int) -> tuple[in
                 else:
                     size, pos = read_length(frame, pos, size)
             end = pos + size - 1
-            partition = find(key, index)
+            partition = find((key, index))
             if (
                 size <= HEADER_SIZE
                 or frame[end]

@@ -293,7 +293,7 @@ def _producer_ids(image: MetadataImage, record: ProducerIdsRecord, delta: Metada
 
 
 def _client_quota(image: MetadataImage, record: ClientQuotaRecord, delta: MetadataDelta) -> None:
-    entity = tuple(sorted((part.entity_type, part.entity_name) for part in record.entity))
+    entity = tuple(sorted({part.entity_type: part.entity_name for part in record.entity}.items()))
     _alter(image.client_quotas, entity, record.key, None if record.remove else record.value)
     delta.client_quotas.add(entity)
 

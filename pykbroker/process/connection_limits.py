@@ -128,7 +128,7 @@ class ConnectionLimiting:
     def _alter_rates(self, image: MetadataImage, entities: Iterable[Entity]) -> set[str]:
         """Read the rates of these entities again; returns those of their names that have one."""
         named = set()
-        for (kind, name), *_ in entities:
+        for (kind, name), *_ in filter(None, entities):
             if kind != "ip":
                 continue
             address = name if name is None else self._addresses.get(name, name)

@@ -479,6 +479,8 @@ class Node:
             if self._lifecycle is not None:
                 _shut_down(self.cluster, in_threads=self._machine is None)
                 self._lifecycle = None
+            if self._real_disk is not None:
+                self._real_disk.give_up()  # its process may go on, as that of tests does
             while self._locks:
                 self._locks.pop().release()
 

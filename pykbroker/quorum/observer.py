@@ -12,7 +12,7 @@ from enum import Enum, auto
 from typing import NamedTuple, Protocol
 
 from pykbroker.metadata.snapshot import SnapshotId
-from pykbroker.wire.errors import ErrorCode
+from pykbroker.wire.errors import ErrorCode, error_code
 
 NO_LEADER = -1
 ANOTHER_CLUSTER = "the controllers are of another cluster: name those of this one, or a log directory that is formatted with the id of theirs"
@@ -104,7 +104,7 @@ class ObserverStep(Enum):
     INSTALL = auto()
     #: Ask again at once.
     AGAIN = auto()
-    #: Ask again after ``controller.quorum.retry.backoff.ms``.
+    #: Ask again after ``controller.quorum.retry.backoff.ms``; with a reason that is no passing one, say it.
     BACK_OFF = auto()
     #: Ask no more, since ``ObserverDecision.reason``.
     END = auto()
@@ -224,9 +224,9 @@ class Observer:
             return _AGAIN
         if answer.error in _OF_THE_SNAPSHOT:
             self.snapshot = None
-        else:
-            self.failed()
-        return _BACK_OFF
+            return _BACK_OFF
+        self.failed()
+        return _BACK_OFF if answer.error in _OF_ELECTIONS else _wrong(f"it answers {error_code(answer.error).name}")
 
     def _note_leader(self, answer: QuorumAnswer) -> bool:
         """Whether an answer names another leader than was asked."""
@@ -242,14 +242,14 @@ class Observer:
         """Truncate to what both logs have, as ``Following`` does."""
         if leader_epoch < 0 or leader_end < 0:
             self.failed()
-            return _BACK_OFF
+            return _wrong(f"it says that both logs part in epoch {leader_epoch} at offset {leader_end}")
         own_epoch, own_end = self._log.end_offset_for_epoch(leader_epoch)
         common = min(own_end, leader_end) if own_epoch == leader_epoch else max(own_end, 0)
         if common < self.high_watermark:
             return self._contradicted(common)
         if common >= self._log.end_offset:  # nothing to cut: both would say the same again
             self.failed()
-            return _BACK_OFF
+            return _wrong(f"it says that both logs part at the end of this one, {common}")
         self._busy = True
         return ObserverDecision(ObserverStep.TRUNCATE, common)
 
@@ -261,6 +261,16 @@ class Observer:
         )
 
 
+def _wrong(reason: str) -> ObserverDecision:
+    return ObserverDecision(ObserverStep.BACK_OFF, reason=reason)
+
+
+_OF_ELECTIONS = (
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.UNKNOWN_LEADER_EPOCH,
+    ErrorCode.BROKER_NOT_AVAILABLE,
+)
 _OF_THE_SNAPSHOT = (
     ErrorCode.SNAPSHOT_NOT_FOUND,
     ErrorCode.POSITION_OUT_OF_RANGE,

@@ -219,12 +219,16 @@ class MetadataObserver:
             then(ask, done.value)
 
     def _fail(self, address: Address, why: str) -> None:
-        """Ask others. What is wrong with a node is logged once, until the leader is followed again."""
+        """Ask others."""
+        self._complain(address, why)
+        self.observer.failed()
+        self._rest()
+
+    def _complain(self, address: Address, why: str) -> None:
+        """What is wrong with a node is logged once, until the leader is followed again."""
         if address not in self._complained:
             self._complained.add(address)
             log.warning("The metadata log cannot be fetched from %s: %s", address, why)
-        self.observer.failed()
-        self._rest()
 
     def _rest(self) -> None:
         self._runtime.client_timers.after(self._backoff_ms, self._ask)
@@ -327,6 +331,8 @@ class MetadataObserver:
         elif step is ObserverStep.END:
             self._end(f"The metadata log cannot be followed at {ask.address}: {decision.reason}.")
         elif step is ObserverStep.BACK_OFF:
+            if decision.reason:
+                self._complain(ask.address, decision.reason)
             self._rest()
         else:
             self._ask()

@@ -310,7 +310,8 @@ class Machines:
     def kill(self, node: int, *, power: bool = False) -> None:
         """End a broker as SIGKILL does, or with ``power`` as a power loss of its machine; the controller does not know yet."""
         self.unnoticed.add(node)
-        self.lifecycle.end_abruptly(node)
+        ended = self.lifecycle.end_abruptly(node)
+        assert ended.done  # of so few partitions
         for passage in [each for each in self.under_way if isinstance(each.content, Published)]:
             if passage.receiver == node:
                 self.under_way.remove(passage)

@@ -48,14 +48,14 @@ _TOLERANCE = 0.05
 
 #: Per kind of request, the same in CPython 3.11 to 3.13. Changed on purpose only.
 COSTS = {
-    "produce of one record": Calls(17, 33),
-    "produce of six batches": Calls(57, 123),
-    "fetch of one batch": Calls(24, 44),
-    "fetch of two batches, not the newest": Calls(32, 50),
-    "fetch of 200 batches, not the newest": Calls(48, 70),
-    "fetch of six partitions": Calls(58, 133),
+    "produce of one record": Calls(16, 33),
+    "produce of six batches": Calls(51, 123),
+    "fetch of one batch": Calls(23, 44),
+    "fetch of two batches, not the newest": Calls(31, 50),
+    "fetch of 200 batches, not the newest": Calls(47, 70),
+    "fetch of six partitions": Calls(52, 133),
     "fetch of six partitions in a session": Calls(97, 161),
-    "fetch that waits, and its produce": Calls(93, 95),
+    "fetch that waits, and its produce": Calls(91, 95),
     "Metadata of one topic": Calls(22, 16),
     "ListOffsets of one partition": Calls(33, 31),
     "InitProducerId": Calls(20, 13),

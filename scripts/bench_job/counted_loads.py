@@ -14,6 +14,7 @@ from compat_tests.security.listeners import USERS, Listeners
 from compat_tests.security.users import add_users
 from pykbroker.client.connection import BrokerConnection
 from pykbroker.security.client.settings import client_security
+from pykbroker.tests.kit.groups import SUBSCRIBED_TO_T
 from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.message import Message
 from pykbroker.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
@@ -336,7 +337,7 @@ def _join(connection: Connection, group_id: str) -> tuple[str, int]:
         session_timeout_ms=_SESSION_MS,
         rebalance_timeout_ms=_SESSION_MS,
         protocol_type="consumer",
-        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=SUBSCRIBED_TO_T)],
     )
     joined = requests(connection, join, 3)
     mine = [SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"")]

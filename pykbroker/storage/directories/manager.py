@@ -7,7 +7,7 @@ beside them (``DirectoryContents``). Logs are opened on first use, and recovered
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from random import Random
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from pykbroker.storage.disk import Disk
 
 _Outcomes = Iterable[KafkaError | None]
+#: The weight of a log that is forgotten (``runtime/slices.py``).
+_FORGOTTEN = 0.5
 #: The ids of directories are few, and asked for with each replica.
 _id = lru_cache(64)(uuid_from_str)
 
@@ -171,7 +173,7 @@ class LogManager:
     ) -> Log:
         """Open the log of a partition, created if it does not exist. Raises KafkaError KAFKA_STORAGE_ERROR.
 
-        With other replicas it is committed up to its checkpoint, without them up to its end. A directory of the same name with another topic id is renamed: the topic was deleted and recreated.
+        With other replicas, each a copy, it is committed up to its checkpoint, without them up to its end. A directory of the same name with another topic id is renamed: the topic was deleted and recreated.
         """
         key = (topic, partition)
         log = self.logs.get(key)
@@ -201,12 +203,14 @@ class LogManager:
         disk = contents.directory.disk
         log = Log(contents.directory, key[0], key[1], topic_id=topic_id, config=config)
         stored = checkpoints.read_topic_id(disk, log.path)
-        if stored is not None and stored != topic_id:
+        clean = contents.clean or key in contents.closed
+        # A power loss may have taken the id of an earlier topic of the name, whose records would pass for those of other replicas.
+        unknown = stored is None and has_other_replicas and not clean and key[0] != METADATA_LOG and _has_batches(log)
+        if unknown or stored not in (None, topic_id):
             put_stray_aside(contents, key)
             contents.partitions += 1
             stored = None
         contents.make(key)
-        clean = contents.clean or key in contents.closed
         metadata = f"{log.path}/{checkpoints.PARTITION_METADATA}"
         if stored is None:
             _check_free(disk, log)
@@ -254,18 +258,19 @@ class LogManager:
         contents = self.directories.of(key)
         return not contents.clean and key not in contents.closed
 
-    def forget_opened(self) -> None:
-        """As a crash of the broker does: its logs are not closed, and each is recovered when it is opened again. The metadata log is not
-        the broker's, and goes on.
+    def forget_opened(self) -> Generator[float, None, None]:
+        """As a crash of the broker does, in slices: its logs are not closed, and each is recovered when it is opened again. The metadata log is
+        not the broker's, and goes on.
         """
+        for contents in self.directories.usable:
+            contents.forget_clean_shutdown()
         for key, log in [*self.logs.items()]:
             if log.topic != METADATA_LOG:
                 end_flushes(log)
                 log.unpin()
                 self._forget_compactions(log)
                 del self.logs[key]
-        for contents in self.directories.usable:
-            contents.forget_clean_shutdown()
+                yield _FORGOTTEN
 
     def try_again(self) -> None:
         """As the start of a broker after a crash does: log directories that have failed are tried again, and recovered."""
@@ -416,6 +421,13 @@ def _check_free(disk: Disk, log: Log) -> None:
             ErrorCode.KAFKA_STORAGE_ERROR,
             f"{log.path} holds {foreign[0]}, which is no broker's: move it away, then {log.name} can be made.",
         )
+
+
+def _has_batches(log: Log) -> bool:
+    disk = log.directory.disk
+    return disk.exists(log.path) and any(
+        name.endswith(".log") and disk.size(f"{log.path}/{name}") for name in disk.list(log.path)
+    )
 
 
 def _belongs(disk: Disk, path: str, topic_id: bytes) -> bool:

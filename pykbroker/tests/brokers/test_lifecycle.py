@@ -10,6 +10,7 @@ import pytest
 
 from pykbroker.brokers.memory_peers import Passage
 from pykbroker.controller.topics import NewTopic
+from pykbroker.partitions.internal_records import append_internal
 from pykbroker.runtime.waits import Deferred
 from pykbroker.tests.brokers.test_replica_manager import OwnCopies
 from pykbroker.tests.kit.cluster import MemoryCluster
@@ -163,9 +164,39 @@ def test_a_broker_of_many_replicas_begins_to_follow_some_at_a_time() -> None:
     assert replication is not None
     world.lifecycle.start(2)
     followed = [0]
-    for _ in range(200):
+    for _ in range(300):
         world.run_turn()
         followed.append(len(replication._followed))
     assert followed[-1] == 900
     assert max(after - before for before, after in pairwise(followed)) < 400
     assert all(len(partition.isr) == 3 for partition in world.image.topics["wide"].in_order())
+
+
+def test_a_broker_of_many_partitions_that_crashes_is_gone_at_once_and_starts_when_all_of_it_has_ended() -> None:
+    """Its partitions end in slices, of which nobody sees a half."""
+    world = OwnCopies()
+    world.create(NewTopic("w", assignments=[(index, [1, 2, 3]) for index in range(60)]))
+    world.pass_time(1000)
+    for index in range(60):
+        partition = world.cluster.partition("w", index)
+        assert partition is not None
+        append_internal(partition, [(None, b"a")], 1)
+    world.pass_time(1000)
+    cluster, store = world.cluster, world.cluster.brokers[2].store
+    cluster.runtime.slices.weight_of_a_turn = 10
+    killed = world.lifecycle.kill(2)
+    while 2 in cluster.brokers:
+        world.turns(1)
+    assert not killed.done
+    assert 0 < sum(partition.deleted for partition in store.partitions()) < 60
+    assert store not in cluster.stores()
+    started = world.lifecycle.start(2)
+    assert not started.done
+    world.pass_time(3000)
+    assert started.done
+    new = cluster.brokers[2].store
+    assert all(partition.deleted for partition in store.partitions())
+    for partition in new.partitions():
+        assert new.logs.is_open(partition.log)
+        assert partition.log.log_end_offset == (1 if partition.topic == "w" else 0)
+    assert all(sorted(each.isr) == [1, 2, 3] for each in world.image.topics["w"].partitions.values())

@@ -82,3 +82,10 @@ def test_what_a_partition_says(broker):
         [1],
     )
     assert (partition.eligible_leader_replicas, partition.last_known_elr, partition.offline_replicas) == ([], [], [])
+
+
+def test_a_partition_that_is_missing_is_left_out():
+    broker = MemoryCluster()
+    broker.topic("t", partitions=3)
+    del broker.image.topics["t"].partitions[1]
+    assert ask(broker, ["t"]) == ([("t", 0, [0])], None)

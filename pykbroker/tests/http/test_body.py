@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import sys
+from typing import Any
 
 import pytest
 
 from pykbroker.http.api.table import ROUTES
 from pykbroker.http.body import parsed
 from pykbroker.http.console import router
+from pykbroker.runtime.json_text import loads
 from pykbroker.tests.http.http_client import Asked, WithHttp, with_http
 
 _JSON = {"Content-Type": "application/json"}
@@ -81,29 +84,37 @@ def test_large_texts_of_others_are_parsed_beside_the_loop() -> None:
     assert asyncio.run(turns_of_others(b"[" + b"{}," * 30_000 + b"{}]")) > 0
 
 
-def test_large_bodies_leave_clients_their_turns() -> None:
-    """A record of many small parts, of which the usual parser lets go only at its end."""
+def test_large_bodies_leave_clients_their_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record of many small parts: the usual parser lets nobody else run before its end, but for some turns before it begins."""
     body = b'{"topic": "t", "value": [' + b"{}," * 500_000 + b"{}]}"
+    is_parsing = False
+
+    def noted(text: str) -> Any:
+        nonlocal is_parsing
+        is_parsing = True
+        try:
+            return loads(text)
+        finally:
+            is_parsing = False
+
+    async def meanwhile(http: WithHttp) -> tuple[Asked, int]:
+        """The answer, and the turns of the broker's loop while the body was parsed."""
+        path, turns = "/console/api/records/produce", 0
+        asked = asyncio.ensure_future(asyncio.to_thread(http.ask, path, method="POST", body=body, headers=_JSON))
+        while not asked.done():
+            await asyncio.sleep(0)
+            turns += is_parsing
+        return await asked, turns
+
+    monkeypatch.setattr("pykbroker.http.body.loads", noted)
+    interval = sys.getswitchinterval()
     with with_http() as http:
         http.kafka.create_topic("t")
         http.ask("/console/api/topics")
-        turns: list[float] = []
-        answer = http.kafka._embedded.begin(_turns_meanwhile(http, body, turns)).result()
-        assert (answer.status, answer.json["title"]) == (400, "'value' is required, as text")
-        assert len(turns) > 10
-
-
-async def _turns_meanwhile(http: WithHttp, body: bytes, turns: list[float]) -> Asked:
-    asked = asyncio.to_thread(
-        http.ask,
-        "/console/api/records/produce",
-        method="POST",
-        body=body,
-        headers=_JSON,
-    )
-    task = asyncio.ensure_future(asked)
-    loop = asyncio.get_running_loop()
-    while not task.done():
-        await asyncio.wait([task], timeout=0.01)
-        turns.append(loop.time())
-    return await task
+        sys.setswitchinterval(1e-6)  # threads take turns many times, on fast machines, too
+        try:
+            answer, turns = http.kafka._embedded.begin(meanwhile(http)).result()
+        finally:
+            sys.setswitchinterval(interval)
+    assert (answer.status, answer.json["title"]) == (400, "'value' is required, as text")
+    assert turns > 20_000

@@ -202,3 +202,11 @@ def test_partitions_of_any_numbers_are_listed_in_order() -> None:
     for index in (7, 2):
         replay(image, PartitionRecord(partition_id=index, topic_id=bytes(16)), MetadataDelta())
     assert [each.index for each in image.topics["t"].in_order()] == [2, 7]
+
+
+def test_an_entity_that_names_a_kind_twice_has_the_last() -> None:
+    """As in Apache Kafka, where it is a map."""
+    names = [EntityData(entity_type="user", entity_name=name) for name in ("a", None)]
+    image = MetadataImage("c")
+    replay(image, ClientQuotaRecord(entity=names, key="producer_byte_rate", value=1.5), MetadataDelta())
+    assert list(image.client_quotas) == [(("user", None),)]

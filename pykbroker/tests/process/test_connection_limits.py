@@ -143,6 +143,20 @@ def test_names_of_one_address_have_quotas_of_their_own(tmp_path: Path) -> None:
     run(tmp_path, {}, scenario)
 
 
+def test_a_quota_of_nobody_is_passed_over(tmp_path: Path) -> None:
+    """No controller writes one; of the next ones nothing is missed."""
+
+    async def scenario(broker: Limited) -> None:
+        await limit_rate(await broker.connect(), "127.0.0.9", 3.0)
+        cluster, limiting = broker.node.current, broker.node.limiting.connections
+        assert cluster is not None
+        assert limiting is not None
+        entities = [(), (("ip", "127.0.0.9"),)]
+        assert limiting._alter_rates(cluster.metadata.image, entities) == {"127.0.0.9"}
+
+    run(tmp_path, {}, scenario)
+
+
 def test_a_quota_of_thousands_is_altered_at_the_cost_of_one(tmp_path: Path) -> None:
     """In executed lines, and by each request of the quotas: 25 are altered in a turn."""
 

@@ -605,7 +605,28 @@ def test_a_leader_that_does_not_wait_is_not_asked_without_a_pause(controllers):
     follows(node)
 
 
-def test_a_leader_that_has_nothing_cut_is_asked_again_after_a_pause(controllers):
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "it answers CLUSTER_AUTHORIZATION_FAILED"),
+        (999, "it answers UNKNOWN_SERVER_ERROR"),
+    ],
+)
+def test_what_a_leader_refuses_is_said_once(controllers, caplog, code, said):
+    node = Node(controllers)
+    follows(node)
+
+    def refuses(response):
+        response.responses[0].partitions[0].error_code = code
+
+    for _ in range(3):
+        node.rest()
+        controllers.answer(refuses)
+    assert caplog.text.count(f"The metadata log cannot be fetched from c1:9093: {said}") == 1
+    follows(node)
+
+
+def test_a_leader_that_has_nothing_cut_is_asked_again_after_a_pause(controllers, caplog):
     """It says that both logs part where this one ends."""
     node = Node(controllers)
     follows(node)
@@ -618,4 +639,5 @@ def test_a_leader_that_has_nothing_cut_is_asked_again_after_a_pause(controllers)
     controllers.answer(diverging)
     node.runtime.wake_queue.run()
     assert (controllers.pending, node.copy.end_offset, node.failures) == ([], end, [])
+    assert "both logs part at the end of this one" in caplog.text
     follows(node)

@@ -71,6 +71,9 @@ class CopiesWatch:
             # 1 and 5: whoever may become leader has everything
             if logs[node][: len(self.committed)] != self.committed:
                 raise Violation(f"{node} may lead, and has {logs[node]} where {self.committed} is committed")
+        self._look_at_answers()
+
+    def _look_at_answers(self) -> None:
         known = {record.value for record in self.committed}
         for value, code in self.produced.items():
             if code.done and not code.value and value not in known:

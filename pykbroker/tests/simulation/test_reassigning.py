@@ -17,7 +17,7 @@ from pykbroker.brokers.replica_manager import ReplicaManager
 from pykbroker.controller import partition_changes, reassignments
 from pykbroker.replication.leading import Leading
 from pykbroker.replication.throttling import ReplicationQuota
-from pykbroker.storage import checkpoints
+from pykbroker.storage.directories import manager
 from pykbroker.storage.directories.log_directories import LogDirectories
 from pykbroker.tests.kit.depth import of_depths
 from pykbroker.tests.simulation.reassigning import reassigned_world
@@ -117,7 +117,7 @@ RULES: dict[str, tuple[Any, str, Any, int]] = {
     "who is removed fetches no more": (ReplicaManager, "drop", _anything, 3),
     "who is added is followed": (Leading, "_follow_assignment", _is_not_followed, 0),
     "who starts leaves aside what it has no replica of": (LogDirectories, "put_strays_aside", _anything, 6),
-    "a log is of its topic": (checkpoints, "read_topic_id", _anything, 223),
+    "records whose topic a power loss took are not another's": (manager, "_has_batches", lambda _: False, 793),
     "a leader throttles nobody in sync": (ReplicaManager, "holds_back", _throttles_who_is_in_sync, 1),
     "a follower in sync is not throttled": (ReplicaFetcher, "_look_at_places", _is_never_in_sync, 12),
     "a throttle holds back for a while": (ReplicationQuota, "is_exceeded", _for_ever, 7),

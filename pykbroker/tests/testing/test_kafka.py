@@ -47,10 +47,12 @@ def test_what_is_produced_is_consumed() -> None:
         assert consume(kafka, "t", 2) == [b"1", b"2"]
 
 
-def test_nothing_is_left_behind() -> None:
+@pytest.mark.parametrize("own", [False, True])
+def test_nothing_is_left_behind(tmp_path: Path, own: bool) -> None:
     Kafka().start().stop()  # uvloop opens a pipe with the first loop of a process, and keeps it
     before, files = set(threading.enumerate()), descriptors()
-    kafka = Kafka().start()
+    kafka = Kafka(data_dir=tmp_path / "data" if own else None).start()
+    kafka.create_topic("t")
     kafka.stop()
     kafka.stop()
     assert not set(threading.enumerate()) - before

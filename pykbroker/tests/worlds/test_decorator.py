@@ -111,7 +111,8 @@ def test_without_worlds_pytest_does_not_begin_anew(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.deep
-def test_pytests_options_choose_seeds_and_a_failure_is_told(tmp_path: Path) -> None:
+def test_pytests_options_choose_seeds_and_a_failure_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONHASHSEED", "0")  # another one would be told
     status, output = run(tmp_path, TESTS, "--kafka-seeds", "60", "--kafka-report", "failures")
     assert status == 1, output
     assert "1 failed, 1 passed" in output
@@ -139,7 +140,8 @@ async def test_fails(world, name):
 """
 
 
-def test_a_report_has_a_file_for_each_test_whatever_its_name(tmp_path: Path) -> None:
+def test_a_report_has_a_file_for_each_test_whatever_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONHASHSEED", "0")  # another one would be told
     status, output = run(tmp_path, NAMED, "--kafka-report", "failures")
     assert status == 1, output
     assert "5 failed" in output

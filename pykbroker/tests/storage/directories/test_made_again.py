@@ -12,10 +12,12 @@ from pykbroker.storage.checkpoints import (
     HIGH_WATERMARKS,
     LEADER_EPOCHS,
     LOG_STARTS,
+    PARTITION_METADATA,
     RECOVERY_POINTS,
     read_offsets,
 )
 from pykbroker.storage.directories.closed_logs import read_looks
+from pykbroker.storage.log.config import LogConfig
 from pykbroker.storage.log.log import Log
 from pykbroker.tests.storage.rounds import checkpoint_round, planned_checkpoints
 from pykbroker.tests.storage.support import Store, append, batch, contents
@@ -177,3 +179,21 @@ def test_room_that_was_planned_but_not_made_is_made_by_the_next_plan(store):
     store.start()
     made_again(store)
     check(store)
+
+
+@pytest.mark.parametrize(("stopped", "has_copies"), [(False, True), (False, False), (True, True)])
+def test_records_of_which_a_power_loss_took_the_topic_are_left_to_other_replicas(
+    store: Store, *, stopped: bool, has_copies: bool
+) -> None:
+    """They may be an earlier topic's, and would pass for the others' by their offsets and epochs; without others they are all there is."""
+    if stopped:
+        store.stop()
+    store.disk.write(f"/data/t-0/{PARTITION_METADATA}", b"")
+    store.start()
+    log = store.manager.open("t", NEW_ID, 0, LogConfig(), has_other_replicas=has_copies)
+    lost = has_copies and not stopped
+    assert log.log_end_offset == (0 if lost else 10)
+    assert [name.endswith("-stray") for name in store.disk.list("/data") if name.startswith("t-0.")] == [True] * lost
+    append(log, batch([b"new"]))
+    store.start()
+    assert store.log(topic_id=NEW_ID).log_end_offset == (1 if lost else 11)
