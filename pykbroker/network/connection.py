@@ -23,6 +23,7 @@ from pykbroker.network.outgoing import Outgoing
 from pykbroker.network.pending_responses import PendingResponse, PendingResponses
 from pykbroker.network.receive_block import ReceiveBlock
 from pykbroker.runtime.waits import Deferred
+from pykbroker.wire.apis import ApiKey
 
 if TYPE_CHECKING:
     from collections.abc import Buffer  # type: ignore[attr-defined]  # for readers; exists from Python 3.12
@@ -41,6 +42,9 @@ _FLUSH_AT = 256 * 1024
 _TURN_S = 0.01
 
 _SIZE = struct.Struct(">i")
+#: How a frame of ListOffsets begins, whose answer tells of the moment. It is worked out when all before it on the connection is answered,
+#: as in Apache Kafka: a consumer that sends it behind a Fetch would else take an end from before that Fetch's records for the present one.
+_LIST_OFFSETS = struct.pack(">h", ApiKey.LIST_OFFSETS)
 
 
 def _discard(broker: Broker, peer: Peer, frame: memoryview) -> None:
@@ -249,6 +253,10 @@ class Connection(asyncio.BufferedProtocol):
             frame_end = start + 4 + size
             if frame_end > end:
                 self._keep(start, 4 + size)
+                return None
+            if self._pending.queue and view[start + 4 : start + 6] == _LIST_OFFSETS:
+                self._keep(start, 4 + size)
+                self.hold(self._pending.last_wait)
                 return None
             try:
                 answer = dispatch(self.broker, self, view[start + 4 : frame_end])

@@ -48,6 +48,11 @@ class PendingResponses:
         """Whether the client has to wait for responses before more of its requests are read."""
         return len(self.queue) >= _MAX_WAITING or self.held_bytes >= _MAX_HELD_BYTES
 
+    @property
+    def last_wait(self) -> Deferred[list[Buffer] | None]:
+        """The wait of the latest request that waits; the first of the queue does."""
+        return next(each.deferred for each in reversed(self.queue) if each.deferred is not None and not each.is_ready)
+
     def add(self) -> PendingResponse:
         """A place for the response to the latest request."""
         response = PendingResponse()

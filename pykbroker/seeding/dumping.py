@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pykbroker.partitions.record_chunks import RecordChunks, decode_now
@@ -60,27 +61,40 @@ def dump_in_slices(cluster: Cluster, topics: Iterable[str], most_bytes: int) -> 
 
     seed = Seed()
     records = _dumping(cluster, topics, seed, _decoded_slowly)
-    left = most_bytes
-
-    def steps() -> Steps:
-        nonlocal left
-        try:
-            for fresh in records:
-                if isinstance(fresh, Deferred):
-                    fresh.map(lambda _: cluster.runtime.slices.add(steps())).pass_failure_to(over)
-                    return
-                left -= sum(map(_size, fresh))
-                if left < 0:
-                    raise TooMuch(f"there are more than {most_bytes} bytes of records in these topics")
-                yield 1 + len(fresh)
-        except Exception as error:  # noqa: BLE001 - fails the wait
-            records.close()
-            over.fail(error)
-            return
-        over.complete(seed)
-
-    cluster.runtime.slices.add(steps())
+    cluster.runtime.slices.add(_filling(cluster, seed, records, most_bytes, 0, over))
     return over
+
+
+def _filling(
+    cluster: Cluster,
+    seed: Seed,
+    records: Generator[list[SeedRecord] | Deferred[None]],
+    most_bytes: int,
+    size: int,
+    over: Deferred[Seed],
+) -> Steps:
+    """Go on with ``records``, of which ``size`` bytes are there already. What is done with a seed leaves no circle of references: it may have been
+    set aside by the collector while it was in use, and nobody would find it.
+    """
+    try:
+        for fresh in records:
+            if isinstance(fresh, Deferred):
+                following = _filling(cluster, seed, records, most_bytes, size, over)
+                fresh.map(partial(_go_on, cluster, following)).pass_failure_to(over)
+                return
+            size += sum(map(_size, fresh))
+            if size > most_bytes:
+                raise TooMuch(f"there are more than {most_bytes} bytes of records in these topics")
+            yield 1 + len(fresh)
+    except Exception as error:  # noqa: BLE001 - fails the wait
+        records.close()
+        over.fail(error.with_traceback(None))  # its frames have the records
+        return
+    over.complete(seed)
+
+
+def _go_on(cluster: Cluster, following: Steps, _: None) -> None:
+    cluster.runtime.slices.add(following)
 
 
 def _dumping(

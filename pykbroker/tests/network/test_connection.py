@@ -27,6 +27,12 @@ from pykbroker.wire.errors import ErrorCode
 from pykbroker.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from pykbroker.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from pykbroker.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from pykbroker.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
 from pykbroker.wire.messages.metadata import MetadataRequest, MetadataResponse
 from pykbroker.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 from pykbroker.wire.records import Record, encode_batch
@@ -157,6 +163,32 @@ def test_a_waiting_request_holds_back_later_answers_but_not_their_work(tmp_path:
             assert b"wakes the fetch" in bytes(fetched.responses[0].partitions[0].records)
             client.close()
             other.close()
+
+    run(scenario())
+
+
+def test_the_end_of_a_partition_is_looked_up_once_what_was_asked_before_is_answered(tmp_path: Path) -> None:
+    """A consumer takes the later of two answers for the later end: one from before the records that a Fetch brought is behind its position,
+    and Kafka Streams waits for good.
+    """
+
+    async def scenario() -> None:
+        async with running_broker(tmp_path) as broker:
+            consumer, producer = await broker.connect(), await broker.connect()
+            await create(producer)
+            latest = ListOffsetsTopic("t", [ListOffsetsPartition(0, timestamp=-1)])
+            consumer.send(fetch(0), 12)
+            consumer.send(ListOffsetsRequest(-1, topics=[latest]), 7)
+            consumer.send(ASK, 4)
+            producer.send(produce(b"one"), 9)
+            _, fetched = await consumer.receive(FetchResponse, 12)
+            assert fetched.responses[0].partitions[0].high_watermark == 1
+            _, listed = await consumer.receive(ListOffsetsResponse, 7)
+            assert listed.topics[0].partitions[0].offset == 1
+            _, versions = await consumer.receive(ApiVersionsResponse, 4)
+            assert versions.error_code == ErrorCode.NONE
+            consumer.close()
+            producer.close()
 
     run(scenario())
 
