@@ -310,6 +310,9 @@ class _ShareFetch:
     def _stop(self) -> None:
         """The client has gone, or is answered."""
         self.over = True
+        self.response.when_abandoned = (
+            None  # else the answer would refer to itself, and stay until a full collection of garbage
+        )
         self.session.waiting.pop(self._wake, None)
         self._unwatch()
         if self.timer is not None:

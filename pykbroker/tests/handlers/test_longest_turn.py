@@ -80,7 +80,6 @@ MOST_IN_CYCLES = 3000
 #: APIs that leave more, with the reason.
 MORE_IN_CYCLES = {
     ApiKey.UPDATE_FEATURES: 20_000,  # its updates, by a decision that begins itself again
-    ApiKey.SHARE_FETCH: 40_000,  # its partitions and their answers, by what it waits with
 }
 
 

@@ -144,7 +144,9 @@ class Moved(Copies):
                 yield ("cancel",)
             yield "throttle", *(number for number in range(len(_SIDES)) if self._rng.random() < 0.6)
         if self.remakes:
-            yield "remake", *self._rng.sample(nodes, 3)
+            target = self._rng.sample(nodes, 3)
+            if not all(self.machines.image.brokers[node].fenced for node in target):  # which the controller refuses
+                yield "remake", *target
         yield from (("read", node) for node in self.machines.cluster.brokers)
 
     def _complete(self) -> set[int]:
