@@ -24,7 +24,7 @@ from compat_tests.suites.conftest import StartSecured
 
 pytestmark = pytest.mark.skipif(GO is None, reason="Go is not installed (on Debian: apt-get install golang)")
 
-MODULE, VERSION = "github.com/twmb/franz-go", "v1.22.2"
+MODULE, VERSION = "github.com/twmb/franz-go", "v1.22.3"
 RECORDS = "20000"
 LIMIT_S = 900
 
