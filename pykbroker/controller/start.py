@@ -65,12 +65,17 @@ def open_metadata(
     LostMetadataError, each with a message for operators, and KafkaError KAFKA_STORAGE_ERROR or OSError if the disk fails.
     """
     directory = posixpath.join(log_directory, f"{CLUSTER_METADATA}-0")
+    if not disk.exists(directory):  # which is made now
+        _check_unused(disk, log_directory)
     log = open_log(CLUSTER_METADATA, CLUSTER_METADATA_ID, 0, LOG_CONFIG)
     snapshot_bytes = config["metadata.log.max.record.bytes.between.snapshots"]
     quorum = Quorum(node_id, own_directory_id=directory_id)
     source = LocalLog(log, disk, directory, quorum, runtime.clock, snapshot_bytes=snapshot_bytes)
     image = MetadataImage(cluster_id)
     source.load(image)
+    is_new = METADATA_VERSION not in image.features  # possibly formatted, but never used
+    if is_new:
+        _check_unused(disk, log_directory)
     source.open_epoch(image)
     controller = Controller(
         source,
@@ -80,8 +85,7 @@ def open_metadata(
         rules=rules,
         features=features,
     )
-    if METADATA_VERSION not in image.features:  # possibly formatted, but never used
-        _check_unused(disk, log_directory)
+    if is_new:
         records = _bootstrap_records(disk, log_directory, runtime.clock, features)
         controller.commit([*records, *_settings_to_begin_with(records, image, config)])
     _check_features(image, features)

@@ -247,16 +247,26 @@ def test_a_level_we_do_not_know_is_refused(tmp_path):
         Node(tmp_path)
 
 
-def test_partitions_whose_metadata_are_lost_are_left_where_they_are(tmp_path):
+@pytest.mark.parametrize("is_empty", [False, True])
+def test_partitions_whose_metadata_are_lost_are_left_where_they_are(is_empty, tmp_path):
     (tmp_path / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
     for name in ("t-0", "t-1", "notes-1"):
         (tmp_path / name).mkdir()
     (tmp_path / "t-0" / "partition.metadata").write_text("version: 0\ntopic_id: AAAAAAAAQACAAAAAAAAAAA\n")
     (tmp_path / "t-1" / f"{0:020d}.log").touch()
     (tmp_path / "notes-1" / "letter.txt").touch()
+    if is_empty:
+        (tmp_path / "__cluster_metadata-0").mkdir()
+        (tmp_path / "__cluster_metadata-0" / f"{0:020d}.log").touch()
+
+    def found():
+        kept = {each: each.read_bytes() for each in tmp_path.rglob("*") if each.suffix == ".log"}
+        return kept, {*tmp_path.iterdir()}
+
+    before = found()
     with pytest.raises(LostMetadataError, match=r"has partitions \(t-0 and 1 others\), and no metadata"):
         Node(tmp_path)
-    assert {each.name for each in tmp_path.iterdir()} > {"t-0", "t-1", "notes-1"}
+    assert found() == before
 
 
 def test_dynamic_voters_are_carried_on(tmp_path):
